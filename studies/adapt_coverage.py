@@ -22,7 +22,7 @@ import numpy as np
 from oddshift.adapt import AdaptSettings, AdaptTask, adapt
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
-from oddshift.attackers.controls import Exact
+from oddshift.attackers.controls import exact_attacker
 from oddshift.attackers.paired_log_score import standard_error
 from oddshift.audit.claims import values_by_tier
 from oddshift.audit.scan import Budget, scan
@@ -133,7 +133,7 @@ def truth(scales: tuple[float, ...]) -> Truth:
 def _measured(tiers: Tiers) -> Truth:
     law, rng, mechanism = corpus(), np.random.default_rng(77), family(tiers)
     known = knowledge(mechanism, tiers, draw(law, 100, rng))
-    exact, budget = Exact(known, law.prior_of), Budget(mechanism, tiers, EPSILON)
+    exact, budget = exact_attacker(known, law.prior_of), Budget(mechanism, tiers, EPSILON)
     rates: list[list[FloatArray]] = [[] for _ in tiers.names]
     guesses: list[list[FloatArray]] = [[] for _ in tiers.names]
     for _ in range(FRESH // CHUNK):

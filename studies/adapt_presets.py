@@ -13,7 +13,7 @@ import numpy as np
 
 from oddshift.adapt import PRESETS, AdaptSettings, Experiment, Measuring, ScaledOutcome
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.controls import Exact
+from oddshift.attackers.controls import exact_attacker
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Mechanism, Tiered
 from oddshift.model.tiers import Tiers
@@ -33,7 +33,7 @@ def main() -> None:
         return Tiered(corpus.space, tiers, EPSILON)
 
     known = knowledge(family(corpus.tiers), corpus.tiers, split.fit)
-    exact, uniforms = Exact(known, corpus.prior_of), np.random.default_rng(2).random(len(split.select.points))
+    exact, uniforms = exact_attacker(known, corpus.prior_of), np.random.default_rng(2).random(len(split.select.points))
     rows = []
     for remap in (False, True):
         for name, preset in PRESETS.items():

@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.controls import Exact
+from oddshift.attackers.controls import exact_attacker
 from oddshift.attackers.paired_log_score import standard_error, units_of
 from oddshift.audit import AuditSettings, audit
 from oddshift.audit.scan import Budget, scan
@@ -39,7 +39,7 @@ def main() -> None:
     em = Exponential(corpus.space, EPSILON)
     rng = np.random.default_rng(2026)
     known = knowledge(em, corpus.tiers, draw(corpus, 1_000, rng))
-    exact = Exact(known, corpus.prior_of)
+    exact = exact_attacker(known, corpus.prior_of)
     truth: dict[tuple[str, int], list[np.ndarray]] = {(law, t): [] for law in LAWS for t in range(2)}
     for _ in range(FRESH // 5_000):
         secrets = draw(corpus, 5_000, rng)
@@ -52,7 +52,7 @@ def main() -> None:
     rates = {key: (float(np.concatenate(v).mean()), standard_error(np.concatenate(v))) for key, v in truth.items()}
     for run in range(RUNS):
         split = draw(corpus, DOCUMENTS, rng).split(rng=rng)
-        local = Exact(knowledge(em, corpus.tiers, split.fit), corpus.prior_of)
+        local = exact_attacker(knowledge(em, corpus.tiers, split.fit), corpus.prior_of)
         settings = AuditSettings(epsilon=EPSILON, alpha=ALPHA, worst_positions=5, seed=run)
         result = audit(split, local.known, [local], settings)
         for certificate in result.certificates:

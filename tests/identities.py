@@ -7,7 +7,7 @@ import numpy as np
 from oddshift.attackers import ATTACKERS, FitOptions
 from oddshift.attackers.attacker import Retrained, knowledge
 from oddshift.attackers.calibration import Clipped
-from oddshift.attackers.controls import Exact, Own
+from oddshift.attackers.controls import Own, exact_attacker
 from oddshift.base.logarithms import log
 from oddshift.mechanisms import MECHANISMS, Exponential, Laplace
 from oddshift.mechanisms.remap import Remap
@@ -120,8 +120,8 @@ def wrapped(known):
     """Attackers that no registry holds: around another one, with another parameter, under another law."""
     plain = fitted("plugin", known)
     return {
-        "exact": Exact(known, chain_of(0.9)),
-        "exact, another chain": Exact(known, chain_of(0.8)),
+        "exact": exact_attacker(known, chain_of(0.9)),
+        "exact, another chain": exact_attacker(known, chain_of(0.8)),
         "clipped": Clipped(known, plain, 0.01),
         "clipped less": Clipped(known, plain, 0.001),
         "clipped own": Clipped(known, Own(known), 0.01),

@@ -11,7 +11,7 @@ import pytest
 import oddshift as od
 from oddshift.attackers.attacker import Beliefs, knowledge
 from oddshift.attackers.chain import fit_plugin
-from oddshift.attackers.controls import Exact, Own
+from oddshift.attackers.controls import Own, exact_attacker
 from oddshift.audit import AuditSettings, audit
 from oddshift.audit.measurement import worst_exceeds
 from oddshift.audit.proven import Proven
@@ -53,7 +53,7 @@ def strong():
     prior = chain(0.9)
     split = records(prior, 1500).split(rng=np.random.default_rng(1))
     known = knowledge(EM, one_tier(SPACE), split.fit)
-    exact = Exact(known, lambda length: prior)
+    exact = exact_attacker(known, lambda length: prior)
     plugin = fit_plugin(known)
     return split, known, plugin, exact
 
@@ -126,7 +126,9 @@ def test_independent_secrets_do_not_leak_and_are_not_certified_by_attackers_that
     split = records(prior, 1500).split(rng=np.random.default_rng(1))
     known = knowledge(EM, one_tier(SPACE), split.fit)
     plugin = fit_plugin(known)
-    result = audit(split, known, [plugin, Exact(known, lambda length: prior)], AuditSettings(epsilon=1.0, delta=0.05))
+    result = audit(
+        split, known, [plugin, exact_attacker(known, lambda length: prior)], AuditSettings(epsilon=1.0, delta=0.05)
+    )
     assert result.row("exact").tiers[0].anchored == 0.0
     assert result.state == "undecided"
     assert "no attacker beat the single-release one" in result.certificates[0].sentence
@@ -170,7 +172,7 @@ def test_the_witness_shows_the_violation_and_stays_below_the_truth():
     split = records(prior, 6000).split(rng=np.random.default_rng(1))
     known = knowledge(EM, one_tier(SPACE), split.fit)
     result = audit(
-        split, known, [Exact(known, lambda length: prior)], AuditSettings(epsilon=0.6, delta=0.05, alpha=0.01)
+        split, known, [exact_attacker(known, lambda length: prior)], AuditSettings(epsilon=0.6, delta=0.05, alpha=0.01)
     )
     truth = max(
         od.exact_leakage(prior, [EM.log_matrix] * LENGTH, SPACE.distances, target).joint for target in range(LENGTH)

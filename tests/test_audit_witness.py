@@ -12,7 +12,7 @@ from oddshift.app.configured_runs import prepare_configured
 from oddshift.app.demo import PEOPLE
 from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.controls import Exact, Own
+from oddshift.attackers.controls import Own, exact_attacker
 from oddshift.audit import AuditSettings, audit
 from oddshift.audit.witness_search import search_witness
 from oddshift.mechanisms.named import build_mechanism
@@ -32,7 +32,7 @@ def world(documents, strength, seed=0):
     law = od.Markov(np.full(K, 1 / K), step, LENGTH)
     split = base.fit.split(rng=np.random.default_rng(1))
     known = knowledge(od.Exponential(space, 1.0), one_tier(space), split.fit)
-    return split, known, Exact(known, lambda length: law), law
+    return split, known, exact_attacker(known, lambda length: law), law
 
 
 def largest(known, law):

@@ -7,7 +7,7 @@ import pytest
 
 import oddshift as od
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.controls import Exact
+from oddshift.attackers.controls import exact_attacker
 from oddshift.audit import AuditSettings
 from oddshift.audit.composition import audit_releases
 from oddshift.base.errors import InvalidInput
@@ -59,7 +59,7 @@ def test_the_audit_of_k_releases_meets_the_exact_rate_of_the_toy():
     split = Records.from_documents(space, list(np.column_stack([first, second]))).split(rng=rng)
     known = knowledge(flip, one_tier(space), split.fit)
     settings = AuditSettings(epsilon=1.5, delta=0.3, worst_positions=5)
-    found = audit_releases(split, known, lambda there: [Exact(there, lambda _: law)], settings, most=3)
+    found = audit_releases(split, known, lambda there: [exact_attacker(there, lambda _: law)], settings, most=3)
     assert [row.releases for row in found] == [1, 2, 3]
     for row in found:
         rows = [od.Composition(flip, row.releases).log_matrix] * 2

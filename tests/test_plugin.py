@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 import oddshift as od
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.chain import ChainLaw, fit_plugin
-from oddshift.attackers.controls import Exact, Null, Own
+from oddshift.attackers.controls import Null, Own, exact_attacker
 from oddshift.attackers.estimated_chain import EstimatedChain
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.sparse_law import SparseLaw
@@ -72,7 +72,7 @@ def test_exact_attacker_is_forward_backward(model):
     space, chain, records = model
     em, tiers = od.Exponential(space, 2.0), one_tier(space)
     release = perturb(records, em, tiers, np.random.default_rng(1))
-    found = _shifts(Exact(knowledge(em, tiers, records), lambda length: chain), release)
+    found = _shifts(exact_attacker(knowledge(em, tiers, records), lambda length: chain), release)
     assert _same_up_to_a_constant(found, _expected(chain, em, release)) < 1e-12
 
 
@@ -82,7 +82,7 @@ def test_exact_attacker_conditions_on_public_tiers(model):
     em = od.Exponential(space, 2.0)
     tiers = Tiers([0, 0, 0, 1, 1], names=("a", "b"), scales=(1.0, 1.0), is_public=True)
     release = perturb(records, em, tiers, np.random.default_rng(1))
-    found = _shifts(Exact(knowledge(em, tiers, records), lambda length: chain), release)
+    found = _shifts(exact_attacker(knowledge(em, tiers, records), lambda length: chain), release)
     outputs, labels = release.outputs[:LENGTH], release.position_tiers[:LENGTH]
     table = chain.joint_table().copy()
     for t, label in enumerate(labels):

@@ -8,8 +8,8 @@ import pytest
 
 import oddshift as od
 from oddshift.adapt.settings import AdaptSettings
-from oddshift.attackers.attacker import Beliefs, knowledge
-from oddshift.attackers.controls import Exact, Own
+from oddshift.attackers.attacker import Attacker, Beliefs, knowledge
+from oddshift.attackers.controls import Own, exact_attacker
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.paired_log_score import Gain
 from oddshift.attackers.prior_by_place import fit_place_prior, place_weights
@@ -47,7 +47,7 @@ def walks(n, seed):
 class Loud:
     """The exact attacker, made too sure: its context term counts more than it should."""
 
-    inner: Exact
+    inner: Attacker
     factor: float
     name: str = "loud"
     with_context: bool = False
@@ -62,7 +62,7 @@ class Loud:
 def world():
     split = walks(1500, 0).split(rng=np.random.default_rng(1))
     known = knowledge(EM, one_tier(SPACE), split.fit)
-    return split, known, Exact(known, lambda length: LAW)
+    return split, known, exact_attacker(known, lambda length: LAW)
 
 
 def rate(found, attacker):

@@ -10,15 +10,15 @@ It is the yardstick for every learned attacker, on data that was generated: its 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from oddshift.attackers.attacker import Beliefs, Knowledge, position_blocks
+from oddshift.attackers.law_attacker import Dense, LawAttacker, log_floor
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.identity import content, fingerprint
-from oddshift.base.logarithms import log
 from oddshift.leakage.forward_backward import DenseSteps, both_sides
 from oddshift.model.prior import Markov
 from oddshift.model.release import Release, candidate_sets
@@ -78,63 +78,37 @@ def _candidate_blocks(known: Knowledge, release: Release) -> Iterator[tuple[IntA
                 yield positions, mine.points
 
 
-_BATCH_ENTRIES = 8_000_000  # entries of the messages of one batch of documents
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Exact:
+class KnownChains:
+    """The true law of a document with that many secrets, `prior_of(length)`, for every length; `lengths` names it."""
+
+    prior_of: Callable[[int], Markov]
+    lengths: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        """Messages from both sides."""
+        return 2
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The chain of every length that the fit records have."""
+        return fingerprint(tuple(self.prior_of(length) for length in self.lengths))
+
+    def messages(self, seen: FloatArray) -> FloatArray:
+        """Forward-backward: what comes from the left times what comes from the right of every position."""
+        prior, found = self.prior_of(seen.shape[1]), np.empty_like(seen)
+        first = np.broadcast_to(prior.initial, seen[:, 0].shape)
+        by_position = [seen[:, t] for t in range(seen.shape[1])]
+        for t, left, right in both_sides(first, by_position, DenseSteps(prior.transitions)):
+            found[:, t] = log_floor(left.values) + log_floor(right.values)
+        return found
+
+
+def exact_attacker(known: Knowledge, prior_of: Callable[[int], Markov]) -> LawAttacker:
     """True posteriors; `prior_of(length)` is the chain of a document with that many secrets.
 
     Public tiers are conditioned on: the prior of a position is its law given the tiers of all positions.
     """
-
-    known: Knowledge
-    prior_of: Callable[[int], Markov]
-    name: str = "exact"
-    with_context: bool = False
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """What is known, and the chain of every length that the fit records have."""
-        lengths = np.unique(self.known.fit.lengths)
-        chains = tuple(self.prior_of(int(length)) for length in lengths[lengths > 0])
-        return fingerprint((content(self, without=("prior_of",)), chains))
-
-    def against(self, known: Knowledge) -> Exact:
-        """The same chain against another mechanism."""
-        return replace(self, known=known)
-
-    def beliefs(self, release: Release) -> Iterator[Beliefs]:
-        """Documents of one length at a time."""
-        for length in np.unique(release.lengths[release.lengths > 0]):
-            documents = np.flatnonzero(release.lengths == length)
-            size = max(1, _BATCH_ENTRIES // int(length * len(self.known.log_prior)))
-            for start in range(0, len(documents), size):
-                batch = documents[start : start + size]
-                positions = release.offsets[batch][:, None] + np.arange(length)
-                yield self._batch(release, positions, self.prior_of(int(length)))
-
-    def _batch(self, release: Release, positions: IntArray, prior: Markov) -> Beliefs:
-        columns = self.known.mechanism.log_columns(release.outputs[positions.ravel()])
-        seen = np.exp(columns - columns.max(axis=1, keepdims=True)).reshape(*positions.shape, -1)
-        tiers = np.zeros_like(positions) if release.position_tiers is None else release.position_tiers[positions]
-        patterns, pattern = np.unique(tiers, axis=0, return_inverse=True)
-        possible = np.ones((*patterns.shape, seen.shape[2]))
-        if release.position_tiers is not None:
-            possible = (self.known.tiers.labels == patterns[:, :, None]).astype(np.float64)
-        # the law given the tiers alone is the same for every document with these tiers
-        allowed, before = possible[pattern], _messages(prior, possible)[pattern]
-        after = _messages(prior, seen * allowed)
-        context = np.where(allowed > 0, after - np.where(np.isfinite(before), before, 0.0), 0.0)
-        law = np.where(allowed > 0, before, -np.inf).reshape(len(columns), -1)
-        return Beliefs(positions.ravel(), columns + context.reshape(len(columns), -1), law)
-
-
-def _messages(prior: Markov, seen: FloatArray) -> FloatArray:
-    """log of (from the left) x (from the right) at every position, (documents, length, values), own term left out."""
-    found = np.empty_like(seen)
-    first = np.broadcast_to(prior.initial, seen[:, 0].shape)
-    by_position = [seen[:, t] for t in range(seen.shape[1])]
-    for t, left, right in both_sides(first, by_position, DenseSteps(prior.transitions)):
-        found[:, t] = log(left.values) + log(right.values)
-    return found
+    lengths = tuple(int(length) for length in np.unique(known.fit.lengths) if length)
+    return LawAttacker(known, Dense(KnownChains(prior_of, lengths)), "exact")

@@ -21,7 +21,7 @@ import numpy as np
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.combination import fit_and_combine
-from oddshift.attackers.controls import Exact, Null, Own
+from oddshift.attackers.controls import Null, Own, exact_attacker
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.paper_options import PaperOptions
 from oddshift.attackers.portfolio import fit_portfolio
@@ -69,7 +69,7 @@ def _own(known: Knowledge, rng: np.random.Generator, options: FitOptions | None 
 def _exact(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
     if options is None or options.prior_of is None:
         raise InvalidInput("attacker 'exact' needs data whose law is known (kind people), expected another attacker")
-    return Exact(known, options.prior_of)
+    return exact_attacker(known, options.prior_of)
 
 
 def _plugin(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
