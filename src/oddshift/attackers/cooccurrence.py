@@ -17,26 +17,17 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge, document_blocks
 from oddshift.attackers.law_attacker import LawAttacker, Terms
-from oddshift.base.arrays import BoolArray, FloatArray, IntArray
+from oddshift.attackers.sparse_law import SparseLaw, labelled_law
+from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.logarithms import peak
 from oddshift.model.records import Records
-from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates, set_numbers
+from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates
 
 KEPT_EVIDENCE = 64_000_000
 """Entries (outputs x points) of evidence that are kept while a release is read (512 MB); a performance setting."""
 
 _TOGETHER = 64  # outputs whose evidence is worked out together: their columns stay in a core's cache
 _BLOCK_ENTRIES = 8_000_000  # entries (positions x points) of one block of documents
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class _Neighbours:
-    """What occurs together with each point, among the candidates of one tier."""
-
-    law: Any  # sparse (points, points): C(b|x), rows sum to one where something was seen
-    weight: FloatArray  # μ of every point
-    prior: FloatArray  # π of every point, normalised over the candidates
-    allowed: BoolArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,7 +46,7 @@ class _Kept:
 class Cooccurrence:
     """The evidence of every other position, each read through co-occurrence counts."""
 
-    neighbours: tuple[_Neighbours, ...]
+    law: SparseLaw
     kept: _Kept | None = None  # of one release under one mechanism
 
     def prepared(self, known: Knowledge, release: Release) -> Cooccurrence:
@@ -98,19 +89,16 @@ class Cooccurrence:
 
     def _of_outputs(self, known: Knowledge, tier: int, outputs: IntArray, about: IntArray) -> FloatArray:
         """What outputs of one tier say about some points: log of a likelihood ratio, (outputs, points)."""
-        near, result = self.neighbours[tier], np.empty((len(outputs), len(about)))
-        points = np.flatnonzero(near.allowed)
-        law, prior, weight = near.law[about][:, points], near.prior[points], near.weight[about]
+        points, result = np.flatnonzero(candidates(known.tiers, tier)), np.empty((len(outputs), len(about)))
+        own, prior, rest = self.law.own[about][:, points], self.law.law[points], self.law.rest[about, tier]
         for start in range(0, len(outputs), _TOGETHER):
             part = slice(start, start + _TOGETHER)
             seen = known.mechanism.candidate_columns(outputs[part], points)
             seen = np.exp(seen - peak(seen, axis=1))
             average = seen @ prior
-            ratio = (law @ seen.T).T / np.where(average > 0, average, 1.0)[:, None]
+            ratio = (own @ seen.T).T / np.where(average > 0, average, 1.0)[:, None]
+            ratio += rest  # above 0, since every point has some rest
             ratio[average <= 0] = 1.0  # an output that no candidate gives says nothing
-            ratio -= 1.0
-            ratio *= weight
-            ratio += 1.0  # far from 0, since weights are below 1: a plain logarithm is as good, and faster
             np.log(ratio, out=result[part])
         return result
 
@@ -133,9 +121,7 @@ def fit_cooccurrence(known: Knowledge) -> LawAttacker:
 
     **Guarantee**: a document with one position gets its own release and nothing else.
     """
-    counts = _pairs(known.fit)
-    sets = set_numbers(known.tiers)
-    return LawAttacker(known, Cooccurrence(tuple(_neighbours(counts, known, tier) for tier in sets)), "cooccurrence")
+    return LawAttacker(known, Cooccurrence(_law(known)), "cooccurrence")
 
 
 def _pairs(fit: Records) -> Any:
@@ -153,14 +139,16 @@ def _pairs(fit: Records) -> Any:
     return together
 
 
-def _neighbours(counts: Any, known: Knowledge, tier: int) -> _Neighbours:
-    from scipy.sparse import csr_array, diags_array
+def _law(known: Knowledge) -> SparseLaw:
+    """C(b|x) with Witten-Bell weights, set by set of b."""
+    from scipy.sparse import csr_array
 
-    allowed = candidates(known.tiers, tier)
-    mine = (counts @ diags_array(allowed.astype(np.float64))).tocsr()
-    mine.eliminate_zeros()
-    seen, kinds = np.asarray(mine.sum(axis=1)).ravel(), np.diff(mine.indptr)
-    law = csr_array((mine.data / np.repeat(np.maximum(seen, 1.0), kinds), mine.indices, mine.indptr), shape=mine.shape)
-    prior = np.where(allowed, np.exp(known.log_prior), 0.0)
-    weight = np.where(seen > 0, seen / np.maximum(seen + kinds, 1.0), 0.0)
-    return _Neighbours(law, weight, prior / max(float(prior.sum()), 1e-300), allowed)
+    labels, sets, law = labelled_law(known)
+    counts = _pairs(known.fit).tocoo()
+    inside = labels[counts.coords[1]] >= 0
+    (row, column), count = (each[inside] for each in counts.coords), counts.data[inside]
+    group, shape = row * sets + labels[column], (len(law), sets)
+    seen, kinds = (np.bincount(group, weights=each, minlength=len(law) * sets) for each in (count, np.ones(len(count))))
+    rest = np.where(seen > 0, kinds / np.maximum(seen + kinds, 1.0), 1.0)
+    own = csr_array((count / (seen + kinds)[group], (row, column)), shape=(len(law), len(law)))
+    return SparseLaw(own, rest.reshape(shape), law)
