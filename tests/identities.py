@@ -60,6 +60,7 @@ MECHANISM_EXAMPLES = {
         *(new(CLOUD, tiers, 2.0) for tiers in (PUBLIC, SWAPPED, SECRET)),
         new(CLOUD, PUBLIC, 2.0, keeps_tier=True),
     ],
+    "tem": lambda new: [new(CLOUD, 2.0, radius) for radius in (2.5, 2.4)],
     "truncated": lambda new: [new(CLOUD, 2.0, radius) for radius in (1.5, 1.4)],
 }
 

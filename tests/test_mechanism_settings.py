@@ -54,6 +54,24 @@ def test_scales_reach_the_mechanism():
     assert not build(tiers=SECRET, name="tiered", scales=(0.2, 0.9)).keeps_tier
 
 
+def test_tem_is_the_published_two_steps_and_keeps_its_epsilon():
+    points, epsilon = np.linspace(0.0, 60.0, 30)[:, None], 1.0
+    made = build_mechanism(MechanismSettings(name="tem"), Space(points), one_tier(Space(points)), epsilon)
+    gaps, radius = np.abs(points - points.T), 2.0 / epsilon * np.log(0.999 * 29 / 0.001)
+    slow = np.zeros((30, 30))
+    for x in range(30):
+        inside = gaps[x] <= radius
+        mark = -radius + 2.0 / epsilon * np.log(max((~inside).sum(), 1e-300))
+        weights = np.exp(0.5 * epsilon * np.append(-gaps[x][inside], mark))
+        weights /= weights.sum()
+        slow[x, inside] = weights[:-1]
+        slow[x, ~inside] = weights[-1] / max((~inside).sum(), 1)
+    assert (gaps > radius).any()
+    assert np.exp(made.log_matrix) == pytest.approx(slow, rel=1e-9)
+    assert made.exact_epsilon <= epsilon
+    assert slow[0, gaps[0] > radius].sum() <= 0.001
+
+
 def test_the_radius_reaches_the_truncated_mechanism():
     made = build(name="truncated", radius=1.5)
     assert isinstance(made, Truncated)

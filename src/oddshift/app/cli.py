@@ -47,6 +47,7 @@ COMMANDS = {
     "verify": "evidence_commands",
     "sign": "evidence_commands",
     "compare": "run_commands",
+    "sweep": "audit_commands",
     "doctor": "run_commands",
 }
 """The commands in the order of a first use, and the file of `commands/` in which each one lives."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from oddshift.adapt.settings import SHARED, AdaptSettings
+from oddshift.app.sweep_settings import SweepSettings
 from oddshift.audit.settings import AuditSettings
 from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.base.execution import Execution
@@ -27,7 +28,7 @@ from oddshift.mechanisms.settings import MechanismSettings
 from oddshift.protect.ledger.ledger import refuse_address
 from oddshift.protect.ledger.terms import UserLimit
 
-TABLES = ("data", "mechanism", "audit", "adapt", "users", "ledger", "execution")
+TABLES = ("data", "mechanism", "audit", "adapt", "users", "ledger", "execution", "sweep")
 """The tables of a file; only `data` is required."""
 
 LONGEST_FILE = 1 << 20
@@ -74,6 +75,7 @@ class Configuration:
     execution: Execution
     users: UserLimit | None = None
     ledger: LedgerSettings = LedgerSettings()
+    sweep: SweepSettings | None = None
     text: str = ""
 
     @property
@@ -175,6 +177,7 @@ def _configuration(raw: dict[str, Any], folder: Path | None) -> Configuration:
         execution=validated(Execution, tables["execution"], "execution"),
         users=validated(UserLimit, tables["users"], "users") if tables["users"] else None,
         ledger=validated(LedgerSettings, tables["ledger"], "ledger"),
+        sweep=validated(SweepSettings, tables["sweep"], "sweep") if "sweep" in raw else None,
     )
 
 

@@ -42,6 +42,7 @@ MECHANISMS: Registry[type[Mechanism]] = Registry(
         "substitution": Substitution,
         "tiered": Tiered,
         "truncated": Truncated,
+        "tem": Truncated,  # with the radius of its paper; a policy has it under the name before
     },
 )
 """Every mechanism by name, those of installed packages included."""

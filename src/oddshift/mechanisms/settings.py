@@ -26,7 +26,8 @@ class MechanismSettings:
     """How secrets are released.
 
     `name` is a key of `MECHANISMS`. `epsilon` is the nominal budget; without it the budget of the audit is spent.
-    `scales` has one factor of ε for each tier, from the most sensitive on. `radius` belongs to the truncated mechanism.
+    `scales` has one factor of ε for each tier, from the most sensitive on. `radius` belongs to the
+    truncated mechanism; `tem`, which is that mechanism as published, finds its own.
     `outputs` says what a secret may be released as: a point of its own `tier` (a name becomes a name; it needs public
     tiers, and with secret ones all points are candidates), any of `all` points, or any of the `words` of the fit texts
     that have a vector (exponential mechanism over texts; such releases are audited, and no policy stores them).

@@ -20,6 +20,9 @@ from oddshift.mechanisms.settings import MechanismSettings
 from oddshift.model.space import Space, space_of
 from oddshift.model.tiers import Tiers
 
+TEM_FAR_MASS = 0.001
+"""The probability that TEM leaves to all outputs beyond its radius together, as its published code does."""
+
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Truncated(Mechanism):
@@ -27,6 +30,8 @@ class Truncated(Mechanism):
 
     **Guarantee**: ε-mDP for all pairs, because |min(d(a, y), r) − min(d(b, y), r)| ≤ d(a, b).
     Beyond the radius a draw is uniform, so the far outputs need no distances to be sampled.
+    This is TEM as it is defined (Carvalho et al., 2021): its mark for all n far outputs has the score
+    −radius + (2/ε)·ln n and is then replaced by one of them, which gives each of them the weight exp(−½ε·radius).
 
     >>> em = Truncated(Space([[0.0], [1.0], [9.0]]), epsilon=1.0, radius=2.0)
     >>> em.exact_epsilon <= 1.0
@@ -47,10 +52,13 @@ class Truncated(Mechanism):
 
     @classmethod
     def configured(cls, space: Space, tiers: Tiers, epsilon: float, settings: MechanismSettings) -> Mechanism:
-        """With the radius of the settings, which it needs."""
-        if settings.radius is None:
+        """With the radius of the settings, which it needs; `tem` has the published one."""
+        radius = settings.radius
+        if radius is None and settings.name == "tem":
+            radius = truncation_radius(len(space), epsilon, TEM_FAR_MASS)
+        if radius is None:
             raise InvalidInput("mechanism.name='truncated' needs mechanism.radius, a distance")
-        return cls(space, epsilon, settings.radius)
+        return cls(space, epsilon, radius)
 
     def __repr__(self) -> str:
         """Sizes and budget."""

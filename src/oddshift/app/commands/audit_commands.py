@@ -1,11 +1,14 @@
 """`oddshift audit`: measure what a joint attacker learns.
 
 `oddshift adapt`: find the least noise, tier by tier, that keeps the leakage in budget.
+
+`oddshift sweep`: ask at every point of a grid, for research.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -143,3 +146,39 @@ def adapt(
             console.print(f"{start} {protect_step(data, out / POLICY, *allowed)}", markup=False, soft_wrap=True)
     if found.chosen is None:
         raise typer.Exit(NOT_SHOWN)
+
+
+def sweep(
+    config: Annotated[Path, typer.Argument(help="A TOML file with a table [sweep]; docs/sweep.md explains it.")],
+    out: Annotated[Path, typer.Option(help="The folder of cells, rows and picture.")] = Path("oddshift-sweep"),
+    workers: Annotated[int, typer.Option(help="Number of cells computed at the same time.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Ask at every point of a grid, for research: one row for each cell, paired tests, and the front as a picture.
+
+    A sweep is exploratory: it certifies nothing and spends no level. Finished cells are kept, so that the same command
+    continues after an interruption or with further values.
+
+    Example: oddshift sweep config.toml --out sweep
+    """
+    from oddshift.app.configuration import parse_config, read_config
+    from oddshift.app.sweep import EXPLORATORY, front, paired_tests
+    from oddshift.app.sweep import sweep as swept
+    from oddshift.app.sweep_page import TEST_HEAD, test_row, write_sweep
+    from oddshift.base.execution import Execution
+
+    asked, console = parse_config(read_config(config), str(config), config.parent), console_for(as_json)
+    with progress_bar(console, "computing cells") as progress:
+        rows = swept(asked, out, Execution("processes", workers) if workers > 1 else None, progress)
+    assert asked.sweep is not None
+    written, tests = write_sweep(out, rows, asked.sweep), paired_tests(rows, asked.sweep)
+    if as_json:
+        files, compared = [str(path) for path in written], [asdict(test) for test in tests]
+        print(json.dumps({"rows": rows, "front": front(rows), "tests": compared, "files": files}))
+        return
+    if tests:
+        console.print(", ".join(TEST_HEAD), markup=False)
+    for test in tests:
+        console.print("  " + ", ".join(test_row(test)), markup=False, soft_wrap=True)
+    console.print(f"{len(rows)} cells: {', '.join(str(path) for path in written)}", markup=False, soft_wrap=True)
+    console.print(EXPLORATORY, markup=False)

@@ -34,7 +34,9 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class LinePlot:
-    """Series of points over one number; `dots` leaves the lines out, `upright` are named vertical lines.
+    """Series of points over one number; `dots` leaves the lines out, but for the series `joined`.
+
+    `upright` are named vertical lines.
 
     `powers` says whether equal factors are equal lengths, across and up.
     """
@@ -46,6 +48,7 @@ class LinePlot:
     series: Mapping[str, Sequence[Point]]
     upright: Mapping[str, float] = field(default_factory=dict)
     dots: bool = False
+    joined: str = ""
     level: float | None = None
     powers: tuple[bool, bool] = (False, False)
 
@@ -70,12 +73,12 @@ class LinePlot:
             marks.append(_beside(name, clear, frame.top + 10 + 15 * number, frame))
         if self.level is not None:
             marks.append(line((frame.left, y(self.level)), (frame.right, y(self.level)), "limit"))
-        for k, points in enumerate(self.series.values()):
+        for k, (name, points) in enumerate(self.series.items()):
             places = [(x(a), y(b)) for a, b in points]
             if k >= len(KINDS):
                 marks.append(polyline(places, "dashed"))
                 continue
-            if not self.dots:
+            if not self.dots or name == self.joined:
                 marks.append(polyline(places, f"curve {KINDS[k % 4]}"))
             shown = places[:: 1 if self.dots else max(1, len(places) // MOST_MARKS)]
             marks += [mark(SHAPES[k % 4], *place, 3.2, f"dot {KINDS[k % 4]}") for place in shown]
