@@ -19,6 +19,7 @@ from oddshift.app.configuration import (
     read_config,
     validated,
 )
+from oddshift.app.sweep_settings import SweepSettings
 from oddshift.attackers.paper_options import PaperOptions
 from oddshift.audit.settings import AuditSettings
 from oddshift.base.errors import InvalidInput
@@ -37,6 +38,7 @@ ASKED = {
     "users": {},
     "ledger": {},
     "execution": {},
+    "sweep": {"seed": "[0]"},
 }
 """The least that a file must say, table by table, in TOML."""
 
@@ -48,6 +50,7 @@ CLASSES = {
     "users": UserLimit,
     "ledger": LedgerSettings,
     "execution": Execution,
+    "sweep": SweepSettings,
 }
 
 
