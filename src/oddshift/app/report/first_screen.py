@@ -302,7 +302,7 @@ def _doubt(audit: Audit, nouns: Nouns) -> str:
 
 def _worth_of_audit(audit: Audit, nouns: Nouns) -> Iterator[str]:
     if audit.release is not None:
-        yield f"As a table it has quality {audit.release.quality:.2f} of 1."
+        yield f"As a table it has {audit.release.quality_in_words}."
     tasks = () if audit.use is None else audit.use.tasks
     for task in tasks:
         yield f"The task {task.name} is right in {percent(task.after)} of cases ({percent(task.before)} before)."
@@ -330,7 +330,7 @@ def _worth_of_adaptation(found: Adaptation, nouns: Nouns) -> Iterator[str]:
     else:
         yield f"No more than plain marks, which reveal less: a mark for each kind of {nouns.value} would do as well."
     if found.release is not None:
-        yield f"As a table it has quality {found.release.quality:.2f} of 1."
+        yield f"As a table it has {found.release.quality_in_words}."
 
 
 def _meaning(fate: DataFate | None, epsilon: float, nouns: Nouns) -> str:
