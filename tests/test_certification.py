@@ -125,11 +125,14 @@ def test_a_sequence_is_tried_up_to_the_first_that_does_not_pass(monkeypatch):
 
     def pretended(candidate, made):
         tried.append(candidate.scales[0])
-        return SimpleNamespace(passes=states[candidate.scales[0]], scales=candidate.scales)
+        return SimpleNamespace(passes=states[candidate.scales[0]], scales=candidate.scales, unread=unread)
 
+    unread = ""
     monkeypatch.setattr(certification, "_tried", pretended)
     found = list(trials([outcome((s, s)) for s in states], SimpleNamespace()))
     assert tried == [0.1, 0.2, 0.3]  # what comes later would be a second chance
+    unread = "select documents rule it out, and certify documents were not asked"
+    assert len(list(trials([outcome((s, s)) for s in states], SimpleNamespace()))) == 4
     assert [row.passes for row in found] == [True, True, False]
 
 
@@ -167,6 +170,11 @@ def test_what_should_pass_stays_to_fall_back_on_although_a_later_one_strains_the
     """At .4 the rate is smaller by chance and the loss too, so that .3 is not on the front."""
     rows = ladder((0.3, 0.009, 0.7), (0.4, 0.008, 0.6), (0.5, 0.05, 0.5))
     assert [p.scales[0] for p in sequence(rows, Goals(0.1, {}))] == [0.3, 0.4, 0.5]
+
+
+def test_what_lies_between_two_candidates_is_tested_although_chance_put_it_behind_the_front():
+    found = sequence(ladder((0.2, 0.01, 0.5), (0.3, 0.02, 0.4), (0.4, 0.015, 0.3)), Goals(0.05, {}))
+    assert [row.scales[0] for row in found] == [0.2, 0.3, 0.4]
 
 
 def test_a_long_front_is_thinned_and_keeps_both_ends():

@@ -59,7 +59,8 @@ class Trial:
     The strongest attacker is that of the basis. `keeps_single` says that one release alone stays within ε, exactly.
     `vacuous` says why nothing is certified where the first guess is nearly always right. `scans` are what attackers
     found, by place. `learning` is what attackers found with fewer documents,
-    where that was looked at, and `growing` says why nothing is certified where one of them still learns.
+    where that was looked at, and `growing` says why nothing is certified where one of them still learns. `unread` says
+    that the select documents depend in ways that no attacker reads under this noise.
     """
 
     tested: Tested
@@ -71,6 +72,7 @@ class Trial:
     scans: Mapping[int, Scan] = field(default_factory=dict)
     learning: tuple[LearningOfSize, ...] = ()
     growing: str = ""
+    unread: str = ""
 
     @property
     def is_certified(self) -> bool:
@@ -198,11 +200,15 @@ class Certification:
 
 
 def trials(candidates: Sequence[ScaledOutcome], made: Certification) -> Iterator[Trial]:
-    """Candidates in their order, up to and including the first that does not pass."""
+    """Candidates in their order, up to and including the first that does not pass.
+
+    One that select documents alone rule out was not tested, so those after it still are: with less noise attackers may
+    read what they do not read here.
+    """
     for candidate in candidates:
         trial = _tried(candidate, made)
         yield trial
-        if not trial.passes:
+        if not trial.passes and not trial.unread:
             return
 
 
@@ -225,14 +231,14 @@ def _tried(candidate: ScaledOutcome, made: Certification) -> Trial:
     accused = zip(judges.items(), found[len(scans) :], strict=True)
     recalibrated = {place: _seen(judge, each, situation, made) for (place, judge), each in accused}
     empty = vacuous_reason(seen.values(), known.tiers.names, certifying.settings.vacuous)
-    why = empty or made.readers.unread([readers[place] for place in basis.counting], known)
-    bar = Barred(why) if why else None
+    unread = made.readers.unread([readers[place] for place in basis.counting], known)
+    bar = Barred(empty or unread) if empty or unread else None
     rule = Rule(made.claims, known.tiers, basis, lambda _: bar)
     judgement = rule.decide(seen, recalibrated, seen.values())
     outcome = certifying.measured(situation, scans[basis.strongest])
     keeps = bool(basis.withheld) and made.single.keeps(situation)
     tested = bounds_tested(candidate, judgement)
-    return Trial(tested, outcome, basis, judgement, keeps, vacuous=empty, scans=scans)
+    return Trial(tested, outcome, basis, judgement, keeps, vacuous=empty, scans=scans, unread=unread)
 
 
 def _seen(attacker: Attacker, found: Scan, situation: Situation, made: Certification) -> Seen:

@@ -151,7 +151,8 @@ class RepairChoice:
         asked = group.asked
         ignoring = min(form.loss for form in group.ignoring.values())
         noise = np.inf if asked == "proved" else group.noise.loss
-        if sum(measured) <= WORTH * (noise if asked == "noise" else min(noise, ignoring)):
+        instead = min(noise, ignoring) if base == "surrogate" else group.form(None, has_marks=self.has_marks)[1].loss
+        if sum(measured) <= WORTH * instead:
             return base
         return "surrogate" if base == "noise" and asked == "auto" and ignoring <= noise else None
 

@@ -24,7 +24,7 @@ from oddshift.model.release import Release
 NODES = 512
 """Values of the factors: as many equally likely points of a Sobol sequence."""
 
-MOST_FACTORS = 6
+MOST_FACTORS = 8
 """Largest number of factors."""
 
 MOST_SHARED = 0.97
@@ -90,7 +90,8 @@ def fit_copula_law(known: Knowledge, layout: RowLayout, least: int = 1) -> Copul
     scores = [_Scores.of(law) for law in column_laws(known, layout, cells, least)]
     shown = [np.where(own >= 0, each.score[own], np.nan) for own, each in zip(cells.values.T, scores, strict=True)]
     expected = [each.score for each in scores]
-    return _tied(layout, scores, np.stack(shown, axis=1), expected, max(least, 3))
+    terms = [each.parts(TERMS) @ told for each, told in zip(scores, expected, strict=True)]
+    return _tied(layout, scores, correlations(np.stack(shown, axis=1), terms, max(least, 3))[0])
 
 
 def copula_of_release(known: Knowledge, layout: RowLayout, release: Release) -> CopulaLaw:
@@ -108,7 +109,8 @@ def copula_of_release(known: Knowledge, layout: RowLayout, release: Release) -> 
         expected.append(channel @ told)
         mine = column == c
         shown[row[mine], c] = told[release.outputs[mine]]
-    return _tied(layout, scores, shown, expected, 3)
+    terms = [each.parts(TERMS) @ told for each, told in zip(scores, expected, strict=True)]
+    return _tied(layout, scores, *correlations(shown, terms, 3))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -139,12 +141,8 @@ class _Scores:
         return np.array(found)
 
 
-def _tied(
-    layout: RowLayout, scores: list[_Scores], shown: FloatArray, expected: list[FloatArray], least: int
-) -> CopulaLaw:
-    """The law from the scores that rows show, (rows, columns), and their expectations given each value."""
-    terms = [each.parts(TERMS) @ told for each, told in zip(scores, expected, strict=True)]
-    correlation, error = correlations(shown, terms, least)
+def _tied(layout: RowLayout, scores: list[_Scores], correlation: FloatArray, error: float = 0.0) -> CopulaLaw:
+    """The law from the correlations of the u_c, of which those within an error may be left out."""
     loadings = factor_loadings(correlation, error)
     return CopulaLaw(layout, tuple(_table(each, row) for each, row in zip(scores, loadings, strict=True)))
 
@@ -172,7 +170,8 @@ def correlations(shown: FloatArray, terms: list[FloatArray], least: int) -> tupl
 def factor_loadings(correlation: FloatArray, error: float) -> FloatArray:
     """λ of every column, (columns, factors), by principal factors: those above what errors alone would show.
 
-    Errors of size s give eigenvalues up to 2·s·√columns (Wigner).
+    Errors of size s give eigenvalues up to 2·s·√columns (Wigner). Of clean rows all factors are taken (an error of 0):
+    a weak one can be all that tells of a column, and leaving it out saves nothing on other rows.
 
     >>> np.abs(factor_loadings(np.array([[1.0, 0.6], [0.6, 1.0]]), 0.01)[:, 0]).round(2).tolist()
     [0.77, 0.77]
