@@ -6,7 +6,7 @@ import numpy as np
 
 from oddshift.attackers import ATTACKERS, FitOptions
 from oddshift.attackers.attacker import Retrained, knowledge
-from oddshift.attackers.calibration import Clipped
+from oddshift.attackers.clipping import Clipped
 from oddshift.attackers.controls import Own, exact_attacker
 from oddshift.base.logarithms import log
 from oddshift.mechanisms import MECHANISMS, Exponential, Laplace

@@ -13,9 +13,9 @@ from oddshift.app.report.figures.beliefs import belief_update, learning_curve, r
 from oddshift.app.report.figures.leakage import attacker_rates, histogram, subgroup_rates
 from oddshift.app.report.svg import NARROW, WIDE
 from oddshift.app.report.wording import number, percent
-from oddshift.attackers.calibration import Bin, Calibration
 from oddshift.attackers.training import Curve
 from oddshift.audit.beliefs import Belief, Candidate
+from oddshift.audit.calibration import Bin, Calibration
 from oddshift.audit.result import AttackerResult, PairSplit, SubgroupRate, TierRates
 from oddshift.audit.scan import BINS, HISTOGRAM_SPAN
 from oddshift.audit.settings import AuditSettings
@@ -205,9 +205,7 @@ def test_subgroups_name_the_one_that_is_affected_most():
 def calibrated(temperature, bins=((10, 0.5, 0.4), (30, 0.9, 0.9))):
     return Calibration(
         attacker="counts", documents=20, positions=sum(b[0] for b in bins), log_score=1.0, prior_score=3.0,
-        own_score=2.0, gain=1.0, gain_error=0.1, temperature=temperature, log_score_at_temperature=0.9,
-        reliability=tuple(Bin(*b) for b in bins), top_1=0.7, top_5=0.9, cosine=0.8, mean_squared_error=0.1,
-        sequence_accuracy=0.2,
+        own_score=2.0, temperature=temperature, reliability=tuple(Bin(*b) for b in bins),
     )  # fmt: skip
 
 

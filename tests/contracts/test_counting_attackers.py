@@ -9,8 +9,8 @@ import pytest
 from identities import chain_of
 from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
 from oddshift.attackers.attacker import against, carried, knowledge
-from oddshift.attackers.calibration import Clipped, allowed_points
-from oddshift.attackers.calibration import log_posterior as clipped_posterior
+from oddshift.attackers.clipping import Clipped, allowed_points
+from oddshift.attackers.clipping import log_posterior as clipped_posterior
 from oddshift.attackers.controls import Null, Own
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import fingerprint

@@ -17,7 +17,7 @@ from oddshift.adapt import AdaptSettings
 from oddshift.app.resources import CpuLimit, Means
 from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.attackers.calibration import Clipped
+from oddshift.attackers.clipping import Clipped
 from oddshift.attackers.fitting import NOT_IN_ALL, in_order_of_cost, seconds_of
 from oddshift.attackers.learning_size import Refittable
 from oddshift.audit import AuditSettings

@@ -18,8 +18,8 @@ from oddshift.app.report.first_screen import (
     screen_of_audit,
 )
 from oddshift.app.report.wording import adaptation_sentence, claim_reads, level_sentence, percent, verdict_sentence
-from oddshift.attackers.calibration import Calibration
 from oddshift.audit import AttackerResult, Audit
+from oddshift.audit.calibration import Calibration
 from oddshift.audit.release_use import DataFate, KindFate
 from oddshift.audit.released_table import release_headline
 from oddshift.audit.verdict import base_name, worst_of_both

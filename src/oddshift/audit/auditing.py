@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.attackers.calibration import Calibration, calibration
 from oddshift.attackers.completeness import IMPOSSIBLE
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.learning_size import Refittable
 from oddshift.attackers.paired_log_score import units_of
+from oddshift.audit.calibration import Calibration, calibration
 from oddshift.audit.claims import NO_DETECTOR, ClaimBuilder, TierValues, caps_of_tiers
 from oddshift.audit.measurement import AuditReleases, Measurement, part_streams
 from oddshift.audit.notes import assumptions, single_exceeds, warnings

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker
-from oddshift.attackers.calibration import Calibration
 from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.attackers.paired_log_score import Units, choosing_units, gain, units_of
 from oddshift.attackers.training import Curve
+from oddshift.audit.calibration import Calibration
 from oddshift.audit.measurement import AuditReleases, Measurement
 from oddshift.audit.release_use import DataFate, ReleaseUse
 from oddshift.audit.released_table import ReleasedTable

@@ -30,9 +30,9 @@ from oddshift.app.report.svg import (
     width_of,
 )
 from oddshift.app.report.wording import number, percent
-from oddshift.attackers.calibration import Calibration
 from oddshift.audit import AttackerResult, Audit
 from oddshift.audit.beliefs import Belief
+from oddshift.audit.calibration import Calibration
 
 ROW = 30.0
 
