@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import oddshift as od
-from oddshift.adapt.settings import AdaptSettings
 from oddshift.attackers.attacker import Attacker, Beliefs, knowledge
 from oddshift.attackers.controls import Own, exact_attacker
 from oddshift.attackers.law_attacker import LawAttacker
@@ -19,7 +18,7 @@ from oddshift.audit.measurement import AuditReleases, worst_of_units
 from oddshift.audit.recalibration import Recalibrated, recalibrated
 from oddshift.audit.scan import Budget, scan, scores
 from oddshift.audit.verdict import Basis, GuessValues, Rule, Seen, Standing, basis_of, judged
-from oddshift.base.errors import InvalidInput, NoGuarantee
+from oddshift.base.errors import NoGuarantee
 from oddshift.bounds import betting_plugin_lower, betting_plugin_upper, betting_upper
 from oddshift.evidence.certificates import Claim, certify, certify_joint, evidence_name, verify
 from oddshift.model.records import Records
@@ -303,16 +302,6 @@ def test_bounds_that_cross_by_chance_withhold_the_claim_and_show_the_wider_pair(
     assert parts[2].claim.withheld == ""  # the gain of equal guesses is the same in every unit
     orderless = ClaimBuilder(replace(asked, method="betting"), "list", "document")
     assert orderless.contradiction(crossed) == ""
-
-
-def test_audits_and_adaptations_bet_on_a_random_order_by_default():
-    assert AuditSettings(epsilon=1.0).method == AdaptSettings(epsilon=1.0, delta=0.1).method == "betting_plugin"
-
-
-@pytest.mark.parametrize("alpha", [0.5, 0.9, 0.0])
-def test_a_level_of_one_half_or_more_is_refused(alpha):
-    with pytest.raises(InvalidInput, match=r"expected 0 < alpha < 0\.5"):
-        AuditSettings(epsilon=1.0, alpha=alpha)
 
 
 def test_only_parts_that_accuse_show_a_violation():
