@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from oddshift.adapt import Adaptation
 from oddshift.app.illustration import Illustration
-from oddshift.app.report import page, read_sources
+from oddshift.app.report import Sources, page
 from oddshift.app.report.first_screen import screen_of_adaptation, screen_of_audit
 from oddshift.app.report.wording import adaptation_sentence, verdict_sentence
-from oddshift.app.run_folder import Inputs, write_adaptation, write_run
+from oddshift.app.run_folder import AS_AUDITED, Inputs, versions, write_adaptation, write_run
 from oddshift.audit import AttackerResult, Audit
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import write_atomic
@@ -79,8 +78,17 @@ class AuditRun:
 
     def _repr_html_(self) -> str:
         """The report, as a notebook shows it."""
-        with TemporaryDirectory() as folder:
-            return str(page(read_sources(replace(self, policy=None).save(folder))))
+        return str(page(self._sources))
+
+    @property
+    def _sources(self) -> Sources:
+        """What a report is made from; it is called as the folder that `save` would make."""
+        shown = self.illustration
+        bare = Sources("run", self.result, config=self.configuration, versions=tuple(versions().items()))
+        if shown is None or shown.named is None:
+            return replace(bare, belief=None if shown is None else shown.belief)
+        texts = replace(bare, passages=shown.passages, passages_are=AS_AUDITED)
+        return replace(texts, belief=shown.named, has_secrets=True)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,10 +156,7 @@ class AdaptRun:
 
     def _repr_html_(self) -> str:
         """The report, as a notebook shows it."""
-        with TemporaryDirectory() as folder:
-            self.audit.save(folder)
-            write_adaptation(folder, self.result, self.configuration)
-            return str(page(read_sources(Path(folder))))
+        return str(page(replace(self.audit._sources, adaptation=self.result, config=self.configuration)))
 
 
 def _written(path: str | Path, text: str) -> Path:

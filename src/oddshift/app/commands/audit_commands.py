@@ -72,11 +72,11 @@ def audit(
     if as_json:
         print(json.dumps(found))
     else:
-        console.print(f"run: {out}", markup=False, soft_wrap=True)
+        console.print(f"run: {out}", soft_wrap=True)
         if (out / KEPT).is_dir():
             console.print(f"confidential: {KEPT}/ in it holds secrets in coded form, until `adapt` is done with them.")
         for line in _following(found, asked, config, out):
-            console.print(line, markup=False, soft_wrap=True)
+            console.print(line, soft_wrap=True)
     if found["state"] != "certified":
         raise typer.Exit(NOT_SHOWN)
 
@@ -138,12 +138,12 @@ def adapt(
         console.print(f"run: {out}")
         if found.scales is not None:
             console.print("confidential: policy.json and vocabulary.npz name what is sensitive; evidence/ does not.")
-        console.print(f"next: {next_step('report', out)}", markup=False, soft_wrap=True)
+        console.print(f"next: {next_step('report', out)}", soft_wrap=True)
         data = getattr(asked.data, "path", None)
         if found.scales is not None and data is not None:
             allowed = () if found.chosen is not None else ("--allow-uncertified",)
             start = "not certified, only if you accept that:" if allowed else "next:"
-            console.print(f"{start} {protect_step(data, out / POLICY, *allowed)}", markup=False, soft_wrap=True)
+            console.print(f"{start} {protect_step(data, out / POLICY, *allowed)}", soft_wrap=True)
     if found.chosen is None:
         raise typer.Exit(NOT_SHOWN)
 

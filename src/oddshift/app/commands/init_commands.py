@@ -149,7 +149,7 @@ def demo(
         print(json.dumps({**plain, "sample": [passage.texts for passage in sample], "report": str(page)}))
     else:
         console.print(f"\nreport: {page}\nrun: {run}")
-        console.print(f"next: {next_step('init', 'YOUR-FILE.csv')}", markup=False)
+        console.print(f"next: {next_step('init', 'YOUR-FILE.csv')}")
 
 
 def _report(run: Path, page: Path) -> Path:

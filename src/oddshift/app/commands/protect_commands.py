@@ -194,7 +194,7 @@ def _tell(names: tuple[str, ...], console: Console) -> None:
     """Name the columns that are released unchanged, before anything is written."""
     if names:
         more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
-        console.print(f"released as they are: {', '.join(names[:_NAMES_SHOWN])}{more}", markup=False)
+        console.print(f"released as they are: {', '.join(names[:_NAMES_SHOWN])}{more}")
 
 
 def _pipeline(name: str) -> Any:
@@ -210,13 +210,13 @@ def _show(done: Protected, kind: str, expected: tuple[str, ...], console: Consol
     from oddshift.protect.report import in_short
 
     if done.table is not None:
-        console.print(release_headline(done.table), style="bold", markup=False)
+        console.print(release_headline(done.table), style="bold")
         for line in release_sentences(done.table):
-            console.print(line, markup=False)
+            console.print(line)
     if done.kinds:
-        console.print(released_line(done.kinds, kind), style="bold", markup=False)
+        console.print(released_line(done.kinds, kind), style="bold")
     for line in (*kind_lines(done.kinds), *expected):
-        console.print(line, markup=False)
+        console.print(line)
     for note in done.notes:
         console.print(note, style="bold red")
     verb = "would be" if done.is_dry_run else "were"
@@ -232,11 +232,11 @@ def _show(done: Protected, kind: str, expected: tuple[str, ...], console: Consol
             f"cells that {verb} left empty: {done.masked:,}; values outside the domain of a column: {done.unseen:,} "
             "(a number is taken for the nearest, a category is left empty)"
         )
-    console.print(in_short(done.sentence), markup=False)
+    console.print(in_short(done.sentence))
     if done.worker_megabytes:
         console.print(f"{done.parts:,} parts; the largest worker had {done.worker_megabytes:,} MB of memory")
     if not done.is_dry_run:
-        console.print(f"released: {done.out}", markup=False)
+        console.print(f"released: {done.out}")
         console.print(_WHAT_IS_REFUSED[done.known_by])
 
 

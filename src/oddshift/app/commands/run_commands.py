@@ -73,9 +73,9 @@ def compare(
         print(json.dumps(asdict(found)))
         return
     console = console_for(as_json)
-    console.print(f"first: {first}, second: {second}; records: {found.documents}", markup=False, soft_wrap=True)
+    console.print(f"first: {first}, second: {second}; records: {found.documents}", soft_wrap=True)
     for warning in found.warnings:
-        console.print(f"warning: {warning}", style="yellow", markup=False)
+        console.print(f"warning: {warning}", style="yellow")
     table = Table()
     for name in ("", "first", "second", "second - first"):
         table.add_column(name, justify="right" if name else "left", overflow="fold")
@@ -217,7 +217,7 @@ def check(policy: Place, server: Server = "", as_json: Json = False) -> None:
     else:
         console = console_for(False)
         for line in problems:
-            console.print(line, markup=False)
+            console.print(line)
         if not problems:
             console.print(
                 "The ledger is complete, and not older than its counter. "
