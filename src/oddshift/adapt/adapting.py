@@ -111,7 +111,11 @@ def _loop(measuring: Measuring, preset: Preset | None) -> tuple[Round, ...]:
     settings = measuring.experiment.settings
     if settings.objective != "weighted":
         return ()
-    return tuple(rounds(measuring, weighted(settings)) if preset is None else preset.rounds(measuring))
+    return tuple(
+        rounds(measuring, weighted(settings), start=settings.start or None)
+        if preset is None
+        else preset.rounds(measuring)
+    )
 
 
 def _tested(measuring: Measuring, loop: tuple[Round, ...], made: Certification) -> tuple[Trial, ...]:
@@ -197,3 +201,6 @@ def _check(task: AdaptTask) -> None:
         raise InvalidInput("the select records hold no secret, expected at least one")
     if settings.objective == "weighted" and not settings.rounds:
         raise InvalidInput("objective='weighted' with rounds=0 has no candidate, expected at least one round")
+    levels = task.known.tiers.n_levels
+    if settings.start and len(settings.start) != levels:
+        raise InvalidInput(f"start={settings.start}, expected one scale for each of {levels} levels of sensitivity")

@@ -55,7 +55,12 @@ class Preset:
         objective = weighted(settings, first if self.only_first_counts else None)
         moving = [0] if self.only_first_moves else None
         return rounds(
-            measuring, objective, start=self.start(tiers.n_levels), moving=moving, together=self.one_level, after=after
+            measuring,
+            objective,
+            start=settings.start or self.start(tiers.n_levels),
+            moving=moving,
+            together=self.one_level,
+            after=after,
         )
 
 

@@ -81,6 +81,7 @@ class AdaptSettings:
     - `rounds`: the largest number of rounds of the loop (objective `weighted`).
     - `rate_weight`, `loss_weight`: the paper's λ_1 and λ_2.
     - `pooled`: whether the rate of the loop is the mean over tiers or the largest of them.
+    - `start`: the scales at which the loop begins, level by level; none: 1, or where the preset begins.
     - `first_step`, `decay`: a step of the loop is first_step/(t+1)^decay.
     - `preset`: a method of the paper by name: `AmPL`, `AmPL-U`, `AmPL-P`, `AmPL-1` in four readings, or `EM`. It
       sets the objective to `weighted`, puts weights to 0 where the method does, and says which levels move.
@@ -117,6 +118,7 @@ class AdaptSettings:
     rate_weight: float = 1.0
     loss_weight: float = 1.0
     pooled: bool = False
+    start: tuple[float, ...] = ()
     first_step: float = 1.0
     decay: float = 0.6
     tolerance: float = 0.005
@@ -146,6 +148,8 @@ class AdaptSettings:
             raise InvalidInput(f"mark_cost={self.mark_cost}, expected a number >= 0")
         if not self.grid or any(not 0.0 < scale <= 1.0 for scale in self.grid):
             raise InvalidInput(f"grid={self.grid}, expected scales in (0, 1]; calibrate the mechanism to spend more")
+        if any(not 0.0 < scale <= 1.0 for scale in self.start):
+            raise InvalidInput(f"start={self.start}, expected scales in (0, 1]")
         whole(self.documents, "documents", 1)
         whole(self.rounds, "rounds", 0)
         for name in ("first_step", "tolerance"):

@@ -18,11 +18,14 @@ from oddshift.app.resources import CpuLimit, Means
 from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.clipping import Clipped
-from oddshift.attackers.fitting import NOT_IN_ALL, in_order_of_cost, seconds_of
+from oddshift.attackers.fitting import NOT_IN_ALL, PAPER_CONTROLS, in_order_of_cost, seconds_of
 from oddshift.attackers.learning_size import Refittable
 from oddshift.audit import AuditSettings
 from oddshift.audit.settings import ALL, DEFAULT_ATTACKERS
+from oddshift.base.arrays import FloatArray
+from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import fingerprint
+from oddshift.data.codecs import read_vectors
 from oddshift.data.preparation import Prepared
 
 ALL_SECONDS = 900.0
@@ -45,7 +48,9 @@ def fit_attackers(
     means: Means | None = None,
 ) -> list[Attacker]:
     """Attackers by name, fitted on the fit part unless `means` has them, and attackers that were given as they are."""
-    known_law = replace(options, prior_of=prepared.prior_of)
+    known_law = replace(
+        options, prior_of=prepared.prior_of, embedding=_seen_embedding(settings.paper.embedding, prepared)
+    )
     work = means or Means()
     fitted: list[Attacker] = []
     for place, name in enumerate(asked):
@@ -63,6 +68,21 @@ def fit_attackers(
     return fitted if gamma is None else [Clipped(known, attacker, gamma) for attacker in fitted]
 
 
+def _seen_embedding(path: str, prepared: Prepared) -> FloatArray | None:
+    """The words in another embedding, at the mean norm that they have in the mechanism's; None where none is named."""
+    if not path:
+        return None
+    if prepared.names is None:
+        raise InvalidInput(f"paper.embedding={path!r} with data of kind {prepared.kind}, expected words")
+    rows, has = read_vectors(path).look_up(prepared.names)
+    if not has.any():
+        raise InvalidInput(f"{path} has a vector for none of {len(has)} words")
+    other = np.asarray(rows, dtype=np.float64)
+    other[~has] = other[has].mean(axis=0)
+    own = np.linalg.norm(prepared.split.fit.space.points, axis=1).mean()
+    return np.asarray(other * (own / np.linalg.norm(other, axis=1).mean()))
+
+
 def _fit_key(name: str, known: Knowledge, seeds: list[int], options: FitOptions) -> str:
     """Everything that determines a fit: the attacker, what it knows, the seeds, and the limits of any training."""
     limits = (options.epochs, options.width, options.max_seconds, options.scale_range, options.paper)
@@ -77,10 +97,13 @@ def named_attackers(
 ) -> tuple[tuple[AskedAttacker, ...], tuple[str, ...]]:
     """The attackers that a question means for these data, and lines that say which ones were left out and why.
 
-    Default attackers that read W are left out silently where the data have no W. Under a limit of CPU seconds the
-    default is `"all"`.
+    Controls at the same T go with attackers in paper mode. Default attackers that read W are left out silently where
+    the data have no W. Under a limit of CPU seconds the default is `"all"`.
     """
     names = (asked,) if isinstance(asked, str) else tuple(asked)
+    in_paper_mode = any(isinstance(name, str) and name.startswith("paper-") for name in names)
+    if in_paper_mode and isinstance(settings, AuditSettings) and settings.paper.temperature == "fixed":
+        names = (*names, *(control for control in PAPER_CONTROLS if control not in names))
     is_default = names == DEFAULT_ATTACKERS
     if ALL in names or (is_default and limit is not None):
         seconds = ALL_SECONDS if limit is None else limit.left

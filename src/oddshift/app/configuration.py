@@ -91,10 +91,12 @@ class Configuration:
     @property
     def files(self) -> dict[str, Path]:
         """Every file or folder that the configuration names, by its key."""
-        return {} if isinstance(self.data, PeopleSettings) else dict(_files(self.data))
+        seen = self.audit.paper.embedding
+        found = {} if isinstance(self.data, PeopleSettings) else dict(_files(self.data))
+        return {**found, "audit.paper.embedding": Path(seen)} if seen else found
 
 
-PATH_KEYS = ("path", "vectors")
+PATH_KEYS = ("path", "vectors", "embedding")
 """Fields of settings that may hold the path of a file or folder."""
 
 
@@ -169,6 +171,9 @@ def _configuration(raw: dict[str, Any], folder: Path | None) -> Configuration:
     if "epsilon" not in asked and mechanism.epsilon is not None:
         asked = {**asked, "epsilon": mechanism.epsilon}
     audit = validated(AuditSettings, asked, "audit")
+    if audit.paper.embedding:
+        seen = replace(audit.paper, embedding=_resolved(audit.paper.embedding, folder))
+        audit = replace(audit, paper=seen)
     return Configuration(
         data=_data(tables["data"], folder),
         mechanism=mechanism,

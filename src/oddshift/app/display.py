@@ -6,6 +6,7 @@ What a policy and a release say of themselves: names that are probably missed, a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oddshift.adapt import Adaptation, Compared
@@ -59,6 +60,9 @@ def show_audit(audit: Audit, console: Console, *, details: bool = True) -> None:
         f"Log scores and gains are in nats; by reading together is the gain over one release under the attacker's own "
         f"prior{given}. Anchored: the share of pairs with the true value beyond {audit.settings.epsilon:g}.{across}"
     )
+    if any(row.name.startswith(PAPER) for row in audit.attackers):
+        console.print(paper_table(audit))
+        console.print(PAPER_SAID, markup=False)
     console.print(_calibrated(audit.calibration))
     for line in certificate_lines(audit):
         console.print(line, markup=False)
@@ -228,6 +232,26 @@ def _attacker_rows(row: AttackerResult, audit: Audit) -> list[list[str]]:
     return _blocks(begins, rows)
 
 
+PAPER = "paper-"
+"""How the names of attackers in paper mode begin."""
+
+PAPER_SAID = (
+    "Uniform pairs: any two candidates, as the paper counts them. The true share of paper-null, which ignores the "
+    "release, and of paper-own, which reads one release, is 0: what they show is made by the temperature."
+)
+
+
+def paper_table(audit: Audit) -> Table:
+    """The paper's table: shares of uniform pairs beyond ε of attackers in paper mode, with controls at the same T."""
+    rows = [
+        [row.name if not place else "", tier.tier, f"{tier.uniform:.2%}", f"{tier.mean:.3f}"]
+        for row in audit.attackers
+        if row.name.startswith(PAPER)
+        for place, tier in enumerate(row.tiers)
+    ]
+    return _table(("attacker", "tier", f"uniform pairs beyond {audit.settings.epsilon:g}", "mean mPL"), [rows])
+
+
 def forms_line(found: Adaptation) -> str:
     """What each tier is released as, in one line, the reason where it is not noise."""
     rows = ((tier.tier, tier.form, f" ({tier.why})" if tier.why else "") for tier in found.tiers)
@@ -238,9 +262,15 @@ def comparison_table(found: Adaptation) -> Table:
     """The choice next to plain noise and one scale of equal utility, a row for each tier; what is released is bold."""
     certified = "AmPL, remapped" if found.remapped else "AmPL"
     constant = [found.constant_name, "-", f"{found.constant_loss:.4f}", str(found.constant_outputs), "", "-", "-", "-"]
-    blocks = [_compared_rows(row, found) for row in found.compared]
+    blocks = [_compared_rows(_by_preset(row, found), found) for row in found.compared]
     head = ("release", "exact ε", "loss", "outputs", "tier", "scale", "rate", "top-1")
     return _table(head, [*blocks, [constant]], [*(row.name == certified for row in found.compared), False])
+
+
+def _by_preset(row: Compared, found: Adaptation) -> Compared:
+    """The choice under the name of the method that found it."""
+    method = found.settings.preset
+    return replace(row, name=row.name.replace("AmPL", method)) if method not in {"", "EM"} else row
 
 
 def _compared_rows(row: Compared, found: Adaptation) -> list[list[str]]:

@@ -16,6 +16,7 @@ import numpy as np
 from oddshift.adapt import AdaptSettings, AdaptTask, Family, adapt
 from oddshift.adapt.proved import countable
 from oddshift.app.alpha_spending import level_of_question
+from oddshift.app.amortised_networks import check_amortised
 from oddshift.app.attacker_choice import AskedAttacker, fit_attackers, named_attackers, refittable
 from oddshift.app.display import expected_lines
 from oddshift.app.illustration import illustrate
@@ -253,6 +254,13 @@ def adapt_task(
     again = replace(work, folder=None, progress=silent)
     refit = _retrained(again) if settings.retrain else _amortised(family, again)
     fitted = tuple(fit(named, known, prepared, asked))
+    if not settings.retrain:
+
+        def at(scale: float) -> Knowledge:
+            scaled = tiers.with_scales((scale,) * len(tiers))
+            return knowledge(family(scaled), scaled, prepared.split.fit)
+
+        without = (*without, *check_amortised(named, fitted, prepared, asked, at))
     known_by = refittable(named, fitted, lambda name, some: refit([name], some, prepared, asked)[0])
     refits = {each.attacker.name: each.fit for each in known_by if isinstance(each, Refittable)}
     return AdaptTask(

@@ -23,9 +23,11 @@ from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.combination import fit_and_combine
 from oddshift.attackers.controls import Null, Own, exact_attacker
 from oddshift.attackers.cooccurrence import fit_cooccurrence
+from oddshift.attackers.paper_controls import PaperControl
 from oddshift.attackers.paper_options import PaperOptions
 from oddshift.attackers.portfolio import fit_portfolio
 from oddshift.attackers.training import Schedule
+from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.registry import Registry
 from oddshift.mechanisms.mechanism import Mechanism
@@ -41,7 +43,7 @@ class FitOptions:
     None leaves the attacker's own default. With `max_seconds` the result depends on the machine. With `scale_range`
     networks are trained for all tier scales in it, `family` giving the mechanism at each. `prior_of(length)` is the law
     of a document with that many secrets, where it is known: the attacker `exact` needs it. `paper` has the options
-    of paper mode.
+    of paper mode, `embedding` the coordinates of every point in another embedding, which attackers in it see.
     """
 
     epochs: int | None = None
@@ -52,6 +54,7 @@ class FitOptions:
     family: Callable[[Tiers], Mechanism] | None = None
     prior_of: Callable[[int], Markov] | None = None
     paper: PaperOptions = field(default_factory=PaperOptions)
+    embedding: FloatArray | None = None
 
 
 Fit = Callable[..., Attacker]
@@ -129,11 +132,21 @@ def _paper(architecture: str) -> Fit:
         )
         name = f"paper-{architecture}" + ("-scales" if options.scale_range else "")
         checkpoint = _file(options, name, known)
-        made = fit_paper(known, settings, schedule, family=options.family, checkpoint=checkpoint)
+        made = fit_paper(
+            known, settings, schedule, embedding=options.embedding, family=options.family, checkpoint=checkpoint
+        )
         if asked.matched is not None:
             return with_matched_temperature(made, schedule.validation, schedule.seed, asked.matched)
         fitted = asked.temperature == "fitted"
         return with_fitted_temperature(made, schedule.validation, schedule.seed) if fitted else made
+
+    return fit
+
+
+def _paper_control(reads: bool) -> Fit:
+    def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
+        asked = (options or FitOptions()).paper
+        return PaperControl(known, asked.tau_base * asked.tau, reads)
 
     return fit
 
@@ -152,12 +165,16 @@ def _file(options: FitOptions, name: str, known: Knowledge) -> Path | None:
 UNTRAINED = frozenset({"null", "own", "plugin", "cooccurrence", "counts", "portfolio", "portfolio+W"})
 """Attackers that need no training: what is known and the seed determine their fit, whatever the options are."""
 
+PAPER_CONTROLS = ("paper-null", "paper-own")
+"""Attackers in paper mode that cannot exceed a budget, at the same T."""
+
 NOT_IN_ALL = frozenset(
     {
         "null",
         "own",
         "plugin",
         "cooccurrence",
+        *PAPER_CONTROLS,
         "paper-rnn",
         "paper-lstm",
         "paper-transformer",
@@ -179,6 +196,8 @@ ATTACKERS: Registry[Fit] = Registry(
         "portfolio+W": _portfolio(reads_words=True),
         "lstm": _informed(),
         "lstm+W": _informed(reads_context=True),
+        "paper-null": _paper_control(reads=False),
+        "paper-own": _paper_control(reads=True),
         "paper-rnn": _paper("rnn"),
         "paper-lstm": _paper("lstm"),
         "paper-transformer": _paper("transformer"),

@@ -35,6 +35,8 @@ class PaperOptions:
     - `split`: validation by `document` or by `pair`.
     - `width`: units of a layer.
     - `epochs`: the largest number of epochs; with None it is 50, or the limit that the audit states.
+    - `embedding`: a file of word vectors (`.npz`) through which the attacker sees words, instead of those that the
+      mechanism has; scaled to the mean norm of these, and words that it lacks stand at its mean.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -48,6 +50,7 @@ class PaperOptions:
     split: PaperSplit = "document"
     width: int = 64
     epochs: int | None = None
+    embedding: str = ""
 
     def __post_init__(self) -> None:
         """Check every option."""

@@ -73,18 +73,25 @@ def with_matched_temperature(attacker: Paper, share: float, seed: int, matched: 
     return replace(_at(attacker, found), name=f"{attacker.name} (T matched)")
 
 
-def matched_temperature(attacker: Paper, release: Release, epsilon: float, ratio: float, most: int = 128) -> float:
-    """T at which a share `ratio` of pairs of points has mPL > ε, on up to `most` positions and `most` points.
+def matched_temperature(attacker: Paper, release: Release, epsilon: float, ratio: float) -> float:
+    """T at which a share `ratio` of pairs of points has mPL > ε: mPL is u/T, so that T is a quantile of u over ε."""
+    return float(np.quantile(_pair_shifts(attacker, release), 1 - ratio)) / epsilon
 
-    mPL is u/T with u = |‖x̂−x_i‖² − ‖x̂−x_j‖²|/d, so that T is a quantile of u over ε.
-    """
+
+def share_beyond(attacker: Paper, release: Release, epsilon: float) -> float:
+    """The share of pairs of points with mPL > ε at the temperature that the attacker has."""
+    return float((_pair_shifts(attacker, release) > epsilon * attacker.settings.temperature).mean())
+
+
+def _pair_shifts(attacker: Paper, release: Release, most: int = 128) -> FloatArray:
+    """u = |‖x̂−x_i‖² − ‖x̂−x_j‖²|/d on up to `most` positions, for all pairs of up to `most` points."""
     rng, space = np.random.default_rng(0), attacker.known.mechanism.space
     compared = np.sort(rng.permutation(len(space))[:most])
     seen = rng.permutation(len(release.outputs))[:most]
     squares = squared_distances(guesses(attacker, release)[seen], attacker.points[compared])
     first, second = np.triu_indices(len(compared), 1)
     distances = space.metric.between(space.points[compared], space.points[compared])[first, second]
-    return float(np.quantile(np.abs(squares[:, first] - squares[:, second]) / distances, 1 - ratio)) / epsilon
+    return np.asarray(np.abs(squares[:, first] - squares[:, second]) / distances)
 
 
 def _held_out(attacker: Paper, share: float, seed: int) -> tuple[Release, Records]:
