@@ -6,7 +6,7 @@ no slope, and the loop then stays where it is or walks the wrong way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,10 +14,11 @@ import numpy as np
 from oddshift.adapt import AdaptSettings
 from oddshift.app.attacker_choice import AskedAttacker, fit_attackers
 from oddshift.attackers import FitOptions
-from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.attacker import Attacker, knowledge
 from oddshift.attackers.fitting import PAPER_CONTROLS
 from oddshift.base.errors import InvalidInput
 from oddshift.data.preparation import Prepared
+from oddshift.mechanisms.named import Family
 from oddshift.model.release import perturb
 
 LEAST_SLOPE, MOST_SLOPE = 0.5, 2.0
@@ -66,12 +67,9 @@ def check_amortised(
     fitted: Sequence[Attacker],
     prepared: Prepared,
     asked: AdaptSettings,
-    at: Callable[[float], Knowledge],
+    family: Family,
 ) -> tuple[str, ...]:
-    """A line for each network of the paper that was fitted once; refused where it does not rise as retrained ones do.
-
-    `at` gives what attackers know when all tiers have one scale.
-    """
+    """A line for each network of the paper that was fitted once; refused where it does not rise as retrained ones do."""
     names = {name for name in named if isinstance(name, str) and name.startswith("paper-")} - set(PAPER_CONTROLS)
     if not names:
         return ()
@@ -87,7 +85,8 @@ def check_amortised(
             continue
         shares = []
         for scale in scales:
-            known = at(scale)
+            tiers = prepared.tiers.with_scales((scale,) * len(prepared.tiers))
+            known = knowledge(family(tiers), tiers, prepared.split.fit)
             release = perturb(prepared.split.select, known.mechanism, known.tiers, np.random.default_rng(asked.seed))
             alone = fit_attackers([name], known, prepared, replace(asked, gamma=None), plain)[0]
             assert isinstance(alone, Paper)

@@ -255,12 +255,7 @@ def adapt_task(
     refit = _retrained(again) if settings.retrain else _amortised(family, again)
     fitted = tuple(fit(named, known, prepared, asked))
     if not settings.retrain:
-
-        def at(scale: float) -> Knowledge:
-            scaled = tiers.with_scales((scale,) * len(tiers))
-            return knowledge(family(scaled), scaled, prepared.split.fit)
-
-        without = (*without, *check_amortised(named, fitted, prepared, asked, at))
+        without = (*without, *check_amortised(named, fitted, prepared, asked, family))
     known_by = refittable(named, fitted, lambda name, some: refit([name], some, prepared, asked)[0])
     refits = {each.attacker.name: each.fit for each in known_by if isinstance(each, Refittable)}
     return AdaptTask(
