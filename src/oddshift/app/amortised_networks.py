@@ -69,7 +69,7 @@ def check_amortised(
     asked: AdaptSettings,
     family: Family,
 ) -> tuple[str, ...]:
-    """A line for each network of the paper that was fitted once; refused where it does not rise as retrained ones do."""
+    """A line for each network of the paper that was fitted once, which is refused unless it rises as others do."""
     names = {name for name in named if isinstance(name, str) and name.startswith("paper-")} - set(PAPER_CONTROLS)
     if not names:
         return ()

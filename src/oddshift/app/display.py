@@ -62,7 +62,7 @@ def show_audit(audit: Audit, console: Console, *, details: bool = True) -> None:
     )
     if any(row.name.startswith(PAPER) for row in audit.attackers):
         console.print(paper_table(audit))
-        console.print(PAPER_SAID, markup=False)
+        console.print(PAPER_NOTE, markup=False)
     console.print(_calibrated(audit.calibration))
     for line in certificate_lines(audit):
         console.print(line, markup=False)
@@ -235,7 +235,7 @@ def _attacker_rows(row: AttackerResult, audit: Audit) -> list[list[str]]:
 PAPER = "paper-"
 """How the names of attackers in paper mode begin."""
 
-PAPER_SAID = (
+PAPER_NOTE = (
     "Uniform pairs: any two candidates, as the paper counts them. The true share of paper-null, which ignores the "
     "release, and of paper-own, which reads one release, is 0: what they show is made by the temperature."
 )
