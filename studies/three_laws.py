@@ -1,8 +1,8 @@
 """Worlds with a known posterior in which a value is decided by two others and no pair shows it.
 
-Sums, check digits, codes that are looked up, parities; two codes that share a place, and four of them in a ring. There
-are 8 to 16 values and 4 to 9 places. Each alone and next to an ordinary tie, in which the last place repeats the one
-before it. Parameters are drawn by the seed.
+Sums, check digits, codes that are looked up, also by some documents only, parities; two codes that share a place, and
+four of them in a ring. There are 8 to 16 values and 4 to 9 places. Each alone and next to an ordinary tie, in which the
+last place repeats the one before it. Parameters are drawn by the seed.
 """
 
 from __future__ import annotations
@@ -40,6 +40,11 @@ def code(points: int, rng: np.random.Generator) -> FloatArray:
     """A Latin square without any order, always."""
     square = np.add.outer(rng.permutation(points), rng.permutation(points)) % points
     return _noisy(rng.permutation(points)[square], points, 1.0)
+
+
+def faint_code(points: int, rng: np.random.Generator) -> FloatArray:
+    """A code that a tenth to a half of the documents follow."""
+    return float(share := rng.uniform(0.1, 0.5)) * code(points, rng) + (1.0 - share) / points
 
 
 def parity(points: int, rng: np.random.Generator) -> FloatArray:
@@ -105,6 +110,7 @@ def _all() -> Iterator[tuple[str, Callable[[int], KnownWorld]]]:
     for tie in (False, True):
         beside = " next to a tie" if tie else ""
         kinds = {"sum": total, "check digit": check_digit, "code": code, "parity": parity}
+        kinds |= {"faint code": faint_code} if tie else {}
         for name, decide in kinds.items():
             yield name + beside, partial(world, name + beside, decide, tie)
         yield "two codes" + beside, partial(shared, "two codes" + beside, tie)

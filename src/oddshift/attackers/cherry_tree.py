@@ -178,11 +178,6 @@ class Binned:
     share: FloatArray
     names: tuple[str, ...]
 
-    def predicted(self, place: int, parents: tuple[int, ...], points: IntArray) -> FloatArray:
-        """Pr[point at the place | those at others] by counts, for other documents of points (documents, places)."""
-        bins = self.number[points]
-        return self.ties.predicted(place, parents, bins) * self.share[points[:, place]]
-
 
 def place_cells(known: Knowledge, length: int) -> Binned:
     """The fit documents of one length, whose places have all points."""

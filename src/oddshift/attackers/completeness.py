@@ -1,33 +1,41 @@
-"""Completeness: whether real documents show dependence between fixed places that no attacker reads.
+"""Completeness: whether real documents show dependence that no attacker reads.
 
-Select documents are looked at as they are. For a relation (a value and one or two others) the tables of the fit
-documents and the attackers predict the value, the attackers from all other values of the document in the clear: p. The
-gain is g = log(½ + ½·table/p). Were p the truth, Pr[Σ g > log(m/α)] ≤ α/m for any table (Markov), so with m relations
-the level is α for all together. What counts must also be worth something: more than WORTH nats beyond two errors.
+Select documents are looked at as they are. Attackers predict every value from all others of its document in the clear,
+p. A relation, learned from the fit documents, says by which factor the others change the odds of each candidate, r. It
+bets on p·r^λ/Z against p. Were p the truth, a document would multiply the stake by 1 on average, and the product over
+documents, averaged over some λ, would exceed m/α with probability at most α/m (Markov): with m relations the level is α
+for all together. What counts must also be worth something: more than WORTH nats beyond two errors.
 
 **Guarantee**: under the law that the attackers have in mind a false alarm has probability at most α. A relation of four
-or more places that no three of them show is not seen.
+or more values that no three of them show is not seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
 from oddshift.attackers.attacker import Attacker, Knowledge, against, release_blocks
-from oddshift.attackers.candidate_sampling import BLOCK_ENTRIES, joined, prepared, prior_part, sides, terms_by_tier
-from oddshift.attackers.cherry_tree import MOST_VALUES, Binned, column_cells, place_cells
+from oddshift.attackers.candidate_sampling import (
+    BLOCK_ENTRIES,
+    few_candidates,
+    joined,
+    prepared,
+    prior_part,
+    sides,
+    terms_by_tier,
+)
 from oddshift.attackers.combination import Combination
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.paired_log_score import choosing_clusters, choosing_units, standard_error
-from oddshift.attackers.row_layout import row_layout
+from oddshift.attackers.relations import VOTED, Relation, Votes, relations_of, votes_of
 from oddshift.attackers.term_weights import ContextTerms, NearWeights, likeliest_weights
-from oddshift.attackers.threes import FEWEST, MOST_PLACES, Ties, information, quick_threes
+from oddshift.attackers.threes import FEWEST
 from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.logarithms import log_sum
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import Records
 from oddshift.model.release import Release
@@ -36,19 +44,16 @@ from oddshift.model.space import Space
 LEVEL, WORTH = 0.01, 0.01
 """The level of a false alarm, and the smallest gain in nats for each document that is worth an alarm."""
 
-MOST_RELATIONS = 15
-"""Largest number of pairs and of threes that are looked at closely; those of the fit documents that tell most."""
+STRENGTHS = (0.25, 0.5, 1.0, 2.0)
+"""The λ of the bets on one relation."""
 
-MOST_DOCUMENTS = 2_000
-"""Largest number of select documents that are looked at."""
+MOST_DOCUMENTS, MOST_VOTED = 2_000, 400
+"""Largest numbers of select documents that are looked at, with fixed places and without."""
 
 BLUR = 1e-3
 """The share of outputs that are not the secret where attackers read the others in the clear: no likelihood is 0."""
 
-IMPOSSIBLE = (
-    "whether records show dependence that no attacker reads could not be tested: that takes attackers that count, "
-    f"and at most {MOST_PLACES} columns of a table or as many positions over at most {MOST_VALUES} values"
-)
+IMPOSSIBLE = "whether records show dependence that no attacker reads was not tested: that takes attackers that count"
 """What is assumed where the test is not possible."""
 
 
@@ -56,8 +61,8 @@ IMPOSSIBLE = (
 class Completeness:
     """What the test found: how many relations it looked at closely, and those that no attacker reads, strongest first.
 
-    A relation is named by its places, without those that hold a missing one; `gains` are nats for each document, at
-    least half of what is missing.
+    A relation is named by its places, without those that hold a missing one; `gains` are nats by which it improves the
+    prediction of one value, for each document.
     """
 
     tested: int
@@ -68,7 +73,7 @@ class Completeness:
     def sentence(self) -> str:
         """What the test found."""
         found = self.reason or "no dependence beyond what attackers read"
-        return f"real records in {self.tested} relations of two or three places or columns: {found}; not of four"
+        return f"real records in {self.tested} relations of two or three values: {found}; not of four"
 
     @property
     def reason(self) -> str:
@@ -105,6 +110,30 @@ class Clear(Mechanism):
         return self.log_likelihood(np.atleast_1d(np.asarray(outputs)))
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Foretold:
+    """What an attacker predicts of positions of one tier: log posteriors, and the column of the truth.
+
+    Columns stand for `points`, all candidates of the tier, unless there are votes, `told`: then only for some.
+    """
+
+    positions: IntArray
+    points: IntArray
+    log_posterior: FloatArray
+    truth: IntArray
+    told: tuple[FloatArray, ...]
+
+    @property
+    def scores(self) -> FloatArray:
+        """−log posterior of the truth."""
+        return -self.log_posterior[np.arange(len(self.truth)), self.truth]
+
+    def bets(self, rows: IntArray, log_ratios: FloatArray) -> FloatArray:
+        """log of p·r^λ/Z against p at the truth, (STRENGTHS, rows)."""
+        law, won = self.log_posterior[rows], log_ratios[np.arange(len(rows)), self.truth[rows]]
+        return np.stack([strength * won - log_sum(law + strength * log_ratios) for strength in STRENGTHS])
+
+
 def completeness(
     attackers: Sequence[Attacker], known: Knowledge, release: Release, truth: Records
 ) -> Completeness | None:
@@ -114,27 +143,25 @@ def completeness(
     """
     readers = [each for each in attackers if isinstance(each, Combination) and _reads_counts(each)]
     some = _documents(truth)
-    release, truth = release.take(some), truth.take(some)
-    views = list(_views(known, release, truth))
-    if not readers or 2 * sum(len(positions) for _, positions in views) < len(truth):
+    if not readers or len(some) < FEWEST:
         return None
-    asked = [(*view, *relation) for view in views for relation in _relations(view[0].ties)]
-    if not asked:
-        return Completeness(0)
-    scores = min((_in_the_clear(each, known, release, truth) for each in readers), key=lambda row: float(row.mean()))
-    bar, found = np.log(len(asked) / LEVEL), []
-    for fit, positions, place, parents in asked:
-        rows = positions[(positions[:, (place, *parents)] >= 0).all(axis=1)]
-        if len(rows) < FEWEST:
-            continue
-        table = fit.predicted(place, parents, truth.points[rows])
-        gains = np.log(0.5 + 0.5 * table * np.exp(scores[rows[:, place]]))
-        if gains.sum() > bar and gains.mean() - 2.0 * standard_error(gains) > WORTH:
-            found.append((float(gains.mean()), tuple(fit.names[p] for p in sorted((place, *parents)))))
-    best = {names: gain for gain, names in sorted(found)}
-    least = [names for names in best if not any(set(other) < set(names) for other in best)]
-    order = sorted(least, key=lambda names: -best[names])
-    return Completeness(len(asked), tuple(order), tuple(best[names] for names in order))
+    relations = relations_of(known, release.take(some), truth.take(some))
+    if relations is None:
+        some = some[:MOST_VOTED]
+    release, truth = release.take(some), truth.take(some)
+    votes = votes_of(known, truth) if relations is None else None
+    foretold = min((_foretold(each, known, release, truth, votes) for each in readers), key=_score)
+    if relations is None:
+        return _judged(VOTED, [_voted(foretold, truth, k) for k in range(len(VOTED))])
+    return _judged([each.names for each in relations], [_related(foretold, truth, each) for each in relations])
+
+
+def _judged(names: Sequence[tuple[str, ...]], bets: Sequence[FloatArray]) -> Completeness:
+    """The relations that raise an alarm, strongest first, without those that hold another one."""
+    gains = [_gain(won, len(bets)) for won in bets]
+    alarms = {name: gain for gain, name in sorted(zip(gains, names, strict=True), reverse=True) if gain > 0.0}
+    least = [name for name in alarms if not any(set(other) < set(name) for other in alarms)]
+    return Completeness(len(bets), tuple(least), tuple(alarms[name] for name in least))
 
 
 def _reads_counts(attacker: Combination) -> bool:
@@ -148,35 +175,44 @@ def _documents(truth: Records) -> IntArray:
     return np.sort(useful[first])[:MOST_DOCUMENTS]
 
 
-def _views(known: Knowledge, release: Release, truth: Records) -> Iterator[tuple[Binned, IntArray]]:
-    """Fit documents with fixed places, and where select documents of that kind have them: positions, −1 for none."""
-    layout = row_layout(known)
-    if layout is not None and release.position_tiers is not None:
-        if len(layout.members) > MOST_PLACES:
-            return
-        row, column = layout.places(release.position_tiers, release.offsets)
-        positions = np.full((int(row.max(initial=-1)) + 1, len(layout.members)), -1)
-        positions[row, column] = np.arange(len(row))
-        yield column_cells(known, layout), positions[row[release.offsets[:-1]]]  # the first row of each document
-        return
-    lengths = np.unique(truth.lengths) if len(known.log_prior) <= MOST_VALUES else np.empty(0, dtype=np.int64)
-    for length in lengths[lengths <= MOST_PLACES]:
-        fit = place_cells(known, int(length))
-        positions = truth.offsets[:-1][truth.lengths == length][:, None] + np.arange(length)
-        if len(fit.ties.values) >= FEWEST:
-            yield fit, positions
+def _score(foretold: Sequence[Foretold]) -> float:
+    return float(np.concatenate([each.scores for each in foretold]).mean())
 
 
-def _relations(ties: Ties) -> list[tuple[int, tuple[int, ...]]]:
-    """(place, others) of the pairs and threes of the fit documents that tell most, each of them told by the others."""
-    pairs = sorted(((information(ties, pair), pair) for pair in combinations(range(len(ties.sizes)), 2)), reverse=True)
-    sets: list[tuple[int, ...]] = [pair for told, pair in pairs[:MOST_RELATIONS] if told > WORTH]
-    sets += [three for _, three in quick_threes(ties)[:MOST_RELATIONS]]
-    return [(place, tuple(p for p in each if p != place)) for each in sets for place in each]
+def _gain(bets: FloatArray, relations: int) -> float:
+    """Nats for each document where bets (STRENGTHS, documents) raise an alarm; 0 elsewhere."""
+    total = bets.sum(axis=1)
+    if log_sum(total) - np.log(len(STRENGTHS)) <= np.log(relations / LEVEL):
+        return 0.0
+    best = bets[np.argmax(total)]
+    return float(best.mean()) if best.mean() - 2.0 * standard_error(best) > WORTH else 0.0
 
 
-def _in_the_clear(reader: Combination, known: Knowledge, release: Release, truth: Records) -> FloatArray:
-    """−log Pr[secret | all others of its document in the clear] at every position, by the parts that have weight.
+def _related(foretold: Sequence[Foretold], truth: Records, relation: Relation) -> FloatArray:
+    """Bets on a relation, (STRENGTHS, documents): each of its places is one stake of several."""
+    values = truth.points[relation.positions]
+    won = np.empty((len(STRENGTHS), *values.shape))
+    for number, at in enumerate(relation.positions.T):
+        for each in foretold:
+            here = np.flatnonzero(np.isin(at, each.positions))
+            if len(here):
+                rows = np.searchsorted(each.positions, at[here])
+                won[:, here, number] = each.bets(rows, relation.log_ratios(number, values[here], each.points))
+    return np.asarray(log_sum(won) - np.log(values.shape[1]))
+
+
+def _voted(foretold: Sequence[Foretold], truth: Records, number: int) -> FloatArray:
+    """Bets on what one kind of vote says, (STRENGTHS, documents): each position is one stake of several."""
+    won = np.empty((len(STRENGTHS), len(truth.points)))
+    for each in foretold:
+        won[:, each.positions] = each.bets(np.arange(len(each.truth)), each.told[number])
+    return np.asarray(np.logaddexp.reduceat(won, truth.offsets[:-1], axis=1) - np.log(truth.lengths))
+
+
+def _foretold(
+    reader: Combination, known: Knowledge, release: Release, truth: Records, votes: Votes | None
+) -> list[Foretold]:
+    """Pr[secret | all others of its document in the clear] by the parts that have weight, tier by tier.
 
     How much each part counts there is fitted on half of the documents, and predicts the other half.
     """
@@ -185,30 +221,39 @@ def _in_the_clear(reader: Combination, known: Knowledge, release: Release, truth
     clear = replace(known, mechanism=Clear(known.mechanism.space))
     parts = [against(reader.parts[k], clear) for k in kept]
     wanted, prior = reader.weighed[kept], prior_part(parts)
-    shown, units, found = replace(release, outputs=truth.points), choosing_units(truth), np.zeros(len(truth.points))
-    terms: dict[int, list[ContextTerms]] = {}
-    where: dict[int, list[IntArray]] = {}
+    shown, units = replace(release, outputs=truth.points), choosing_units(truth)
+    blocks: dict[int, list[tuple[IntArray, IntArray, ContextTerms, list[FloatArray]]]] = {}
     ready = prepared(parts, shown, wanted)
     for first, block in release_blocks(shown, len(known.log_prior), BLOCK_ENTRIES):
         for each in terms_by_tier(ready, clear, block, wanted, prior):
-            at, shape = first + each.positions, each.own.shape
-            told = sides([term for term, is_used in zip(each.terms, wanted, strict=True) if is_used])
+            at = first + each.positions
             column = np.searchsorted(each.points, truth.points[at])
+            base = np.broadcast_to(each.log_prior, each.own.shape).copy()
+            terms = [term for term, is_used in zip(each.terms, wanted, strict=True) if is_used]
+            told = [] if votes is None else votes.log_ratios(at, each.points)
+            if votes is not None:
+                base, few, column = few_candidates(base, [*terms, *told], column)
+                terms, told = few[: len(terms)], few[len(terms) :]
             here = replace(units, of_position=units.of_position[at])
-            base = np.broadcast_to(each.log_prior, shape).copy()
-            terms.setdefault(each.tier, []).append(ContextTerms(base, tuple(told), column, here))
-            where.setdefault(each.tier, []).append(at)
-    for tier, blocks in terms.items():
-        found[np.concatenate(where[tier])] = _cross_fitted(joined(blocks))
-    return found
+            held = ContextTerms(base, tuple(sides(terms)), column, here)
+            blocks.setdefault(each.tier, []).append((at, each.points, held, told))
+    return [_together(several) for several in blocks.values()]
+
+
+def _together(blocks: Sequence[tuple[IntArray, IntArray, ContextTerms, list[FloatArray]]]) -> Foretold:
+    positions, points, terms, told = zip(*blocks, strict=True)
+    held = joined(list(terms))
+    law = _cross_fitted(held)
+    votes = tuple(np.concatenate(each) for each in zip(*told, strict=True))
+    return Foretold(np.concatenate(positions), points[0], law, held.truth, votes)
 
 
 def _cross_fitted(held: ContextTerms) -> FloatArray:
-    """Scores of every position, with the weights of the other half of the units."""
-    found, start = np.zeros(len(held.truth)), np.ones(held.size)
+    """Log posteriors of every position, with the weights of the other half of the units."""
+    found, start = np.empty_like(held.base), np.ones(held.size)
     half = held.units.of_position % 2
     for side in (0, 1):
         learn, read = held.taken(np.flatnonzero(half != side)), held.taken(np.flatnonzero(half == side))
         weights = likeliest_weights(NearWeights(learn, start, max(1, len(learn.truth))), start) if held.size else start
-        found[half == side] = read.scores(weights)
+        found[half == side] = read.log_posterior(weights)
     return found

@@ -22,7 +22,7 @@ import numpy as np
 
 from oddshift.attackers.paired_log_score import SIGNIFICANT, Units, gain
 from oddshift.base.arrays import FloatArray, IntArray, blocks
-from oddshift.base.logarithms import log, log_sum, peak
+from oddshift.base.logarithms import log, log_normalise, log_sum, peak
 
 _CACHED = 32_000  # entries of each part that are read together while weights are fitted
 
@@ -80,6 +80,10 @@ class ContextTerms:
             total = self._total(weights, part)
             found[part] = log_sum(total) - total[np.arange(len(total)), self.truth[part]]
         return found
+
+    def log_posterior(self, weights: FloatArray) -> FloatArray:
+        """log posterior of every column at every position."""
+        return log_normalise(self._total(weights, slice(None)))
 
     def loss(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """Mean of the scores, and its gradient: E[c_k] under the posterior minus c_k at the truth."""

@@ -87,36 +87,33 @@ class Ties:
         return self._tables[place, parent]
 
     def broader(self, place: int, parents: tuple[int, ...], values: IntArray) -> list[FloatArray]:
-        """What is predicted without counts of all together, for documents of values (documents, places)."""
-        mine, law = values[:, place], self.laws[place]
+        """Laws of a place without counts of all together, (documents, its values), for those of values everywhere."""
+        law = self.laws[place]
+        flat = np.broadcast_to(law, (len(values), len(law)))
         if len(parents) == 1:
-            return [law[mine]]
+            return [flat]
         one, two = (self.pair_table(place, p)[values[:, p]] for p in parents)
-        at = np.arange(len(mine))
-        return [one[at, mine], two[at, mine], _products(one, two, law, mine)]
+        product = one * two / law
+        return [one, two, product / product.sum(axis=1, keepdims=True)]
 
     def counted(self, place: int, parents: tuple[int, ...]) -> tuple[Observations, FloatArray, Backoff, int]:
         """Counts of a value given others, the best broader law at each, how far counts are trusted, and its number."""
         seen = self.seen(self.having(place, *parents), place, parents)
         values, context = np.zeros((len(seen.count), len(self.sizes)), dtype=np.int64), seen.context
-        values[:, place] = seen.value
         for parent in reversed(parents):
             values[:, parent], context = context % self.sizes[parent], context // self.sizes[parent]
-        laws = self.broader(place, parents, values)
+        laws = [rows[np.arange(len(rows)), seen.value] for rows in self.broader(place, parents, values)]
         number = max(range(len(laws)), key=lambda k: float(seen.count @ np.log(laws[k])))
         best = max(TRIED, key=lambda backoff: backoff.score(seen, laws[number]))
         return seen, laws[number], best, number
 
-    def predicted(self, place: int, parents: tuple[int, ...], values: IntArray) -> FloatArray:
-        """Pr[value | others] of other documents, (documents, places), from these counts."""
+    def log_ratios(self, place: int, parents: tuple[int, ...], values: IntArray) -> FloatArray:
+        """How counts of all together change the best broader law, (documents, values of the place), in logarithms."""
         seen, _, best, number = self.counted(place, parents)
         context, _ = _numbered(values, parents, self.sizes)
         size = int(np.prod([self.sizes[p] for p in parents]))
-        counts = seen.table(size, self.sizes[place])
-        mine = counts[context, values[:, place]]
-        total, kinds = counts.sum(axis=1)[context], (counts > 0).sum(axis=1)[context]
-        asked = Observations(context, values[:, place], mine, total, kinds.astype(np.float64))
-        return best.predicted(asked, self.broader(place, parents, values)[number])
+        base = self.broader(place, parents, values)[number]
+        return np.asarray(np.log(best.rows(seen.table(size, self.sizes[place])[context], base) / base))
 
     def entropy(self, *places: int) -> float:
         """The entropy of the values at some places together, with what few observations hide of it (Miller)."""
@@ -143,21 +140,21 @@ def _numbered(values: IntArray, places: Sequence[int], sizes: Sequence[int]) -> 
 def threes_of(ties: Ties) -> Threes:
     """The threes in which some value is told more than pairs explain, beyond chance; the strongest first."""
     found = []
-    for _, three in quick_threes(ties)[:MOST_TRIED]:
+    for _, three in [row for row in quick_threes(ties) if row[0] > LEAST][:MOST_TRIED]:
         gains = (beyond_pairs(ties, three[k], three[k - 2], three[k - 1]) for k in range(3))
         found.append((max(gains), three))
     return tuple(three for gain, three in sorted(found, reverse=True) if gain > LEAST)
 
 
 def quick_threes(ties: Ties) -> list[tuple[float, tuple[int, int, int]]]:
-    """Threes whose information goes beyond that of the two strongest of their pairs, and beyond chance."""
+    """All threes, by how far their information goes beyond that of the two strongest of their pairs and chance."""
     if len(ties.values) < FEWEST or not 3 <= len(ties.sizes) <= MOST_PLACES:
         return []
     found = []
     for a, b, c in combinations(range(len(ties.sizes)), 3):
         pairs = sorted(max(0.0, information(ties, pair)) for pair in ((a, b), (a, c), (b, c)))
         found.append((information(ties, (a, b, c)) - pairs[1] - pairs[2], (a, b, c)))
-    return sorted((row for row in found if row[0] > LEAST), reverse=True)
+    return sorted(found, reverse=True)
 
 
 def information(ties: Ties, places: tuple[int, ...]) -> float:
@@ -180,12 +177,6 @@ def beyond_pairs(ties: Ties, place: int, first: int, second: int) -> float:
     mean = float(seen.count @ gains) / len(rows)
     error = float(np.sqrt(seen.count @ (gains - mean) ** 2)) / len(rows)
     return mean if mean > SURE * error else 0.0
-
-
-def _products(one: FloatArray, two: FloatArray, law: FloatArray, value: IntArray) -> FloatArray:
-    """Pr[c|a]·Pr[c|b]/Pr[c] as a law, at one value of each row."""
-    product = one * two / law
-    return np.asarray(product[np.arange(len(value)), value] / product.sum(axis=1))
 
 
 def triple_table(ties: Ties, place: int, first: int, second: int) -> FloatArray:
