@@ -114,14 +114,14 @@ class Clear(Mechanism):
 class Foretold:
     """What an attacker predicts of positions of one tier: log posteriors, and the column of the truth.
 
-    Columns stand for `points`, all candidates of the tier, unless there are votes, `told`: then only for some.
+    Columns stand for `points`, all candidates of the tier, unless there are `votes`: then only for some.
     """
 
     positions: IntArray
     points: IntArray
     log_posterior: FloatArray
     truth: IntArray
-    told: tuple[FloatArray, ...]
+    votes: tuple[FloatArray, ...]
 
     @property
     def scores(self) -> FloatArray:
@@ -205,7 +205,7 @@ def _voted(foretold: Sequence[Foretold], truth: Records, number: int) -> FloatAr
     """Bets on what one kind of vote says, (STRENGTHS, documents): each position is one stake of several."""
     won = np.empty((len(STRENGTHS), len(truth.points)))
     for each in foretold:
-        won[:, each.positions] = each.bets(np.arange(len(each.truth)), each.told[number])
+        won[:, each.positions] = each.bets(np.arange(len(each.truth)), each.votes[number])
     return np.asarray(np.logaddexp.reduceat(won, truth.offsets[:-1], axis=1) - np.log(truth.lengths))
 
 
