@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from oddshift.app.report.figures.adaptation import NAMES, SHAPES, frontier, loop_rounds
-from oddshift.app.report.figures.beliefs import belief_update, learning_curve, reliability, sandwich
+from oddshift.app.report.figures.beliefs import belief_update, learning_curve, reliability
 from oddshift.app.report.figures.leakage import attacker_rates, histogram, subgroup_rates
+from oddshift.app.report.page_sections import largest_known
 from oddshift.app.report.svg import NARROW, WIDE
 from oddshift.app.report.wording import number, percent
 from oddshift.attackers.training import Curve
@@ -171,23 +172,17 @@ def test_a_histogram_without_pairs_is_drawn_too():
     assert all(math.isfinite(place) for place in numbers_of(drawn))
 
 
-def test_what_is_witnessed_proven_and_estimated_keep_their_sides():
+def test_what_is_known_of_the_largest_leakage_comes_with_how_or_with_why_not():
     shown = SimpleNamespace(game="two_arm", lower_bound=1.75)
-    figure = sandwich(made_audit(OWN, COUNTS, witness=shown, upper_bound=4.0, upper_basis="under a chain"))
-    assert [row[:2] for row in figure.rows] == [
-        ["One release alone", "1.2"],
-        ["Witnessed", "at least 1.75"],
-        ["Estimated by counts", "2"],
-        ["Proven", "at most 4"],
-    ]
-    assert [row[2] for row in figure.rows] == ["computed", "counted on fresh releases", "estimated", "under a chain"]
-
-
-@pytest.mark.parametrize("largest", [0.0, 1.5, 1.6, math.inf])
-def test_an_estimate_is_bad_only_beyond_the_budget(largest):
-    drawn = sandwich(made_audit(OWN, attacker_row("counts", (0.0, 0.0), largest=largest))).draw(WIDE, "x")
-    assert bool(re.search(r'<circle[^>]*class="bad"', drawn)) == (largest > 1.5)
-    assert all(math.isfinite(place) for place in numbers_of(drawn))
+    audit = made_audit(OWN, COUNTS, witness=shown, upper_bound=math.inf, upper_basis="under a chain")
+    known = dict(largest_known(audit))
+    assert known["one release alone"].startswith("1.2, ")
+    assert known["witnessed"].startswith("at least 1.75, ")
+    assert known["estimated"] == "2, by attacker counts"
+    assert known["proven"] == "at most ∞, under a chain"
+    bare = dict(largest_known(made_audit(OWN, COUNTS, witness_needs="needs 900 guesses, has 12")))
+    assert bare["witnessed"] == "none: needs 900 guesses, has 12"
+    assert bare["proven"].startswith("none: ")
 
 
 def test_subgroups_name_the_one_that_is_affected_most():

@@ -235,75 +235,57 @@ def adapt_task(
     family = scale_family(mechanism, prepared.split.fit.space, prepared.tiers, settings.epsilon)
     tiers = prepared.tiers.with_scales((1.0,) * len(prepared.tiers))
     known = knowledge(family(tiers), tiers, prepared.split.fit)
-    work, has_marks = means or Means(), prepared.kind != "table" or asked.mark_cost is not None
-    if (
-        asked.objective == "certified"
-        and not countable(asked, tiers, prepared.split.fit, prepared.split.certify).is_possible
-    ):
-        return AdaptTask(
-            split=prepared.split,
-            known=known,
-            family=family,
-            attackers=(),
-            settings=asked,
-            detector=prepared.detector,
-            has_marks=has_marks,
-        )
-    named, without = named_attackers(settings.attackers if attackers is None else attackers, prepared, asked)
-    fit = _retrained(work) if settings.retrain else _amortised(family, work)
-    again = replace(work, folder=None, progress=silent)
-    refit = _retrained(again) if settings.retrain else _amortised(family, again)
-    fitted = tuple(fit(named, known, prepared, asked))
-    if not settings.retrain:
-        without = (*without, *check_amortised(named, fitted, prepared, asked, family))
-    known_by = refittable(named, fitted, lambda name, some: refit([name], some, prepared, asked)[0])
-    refits = {each.attacker.name: each.fit for each in known_by if isinstance(each, Refittable)}
-    return AdaptTask(
+    task = AdaptTask(
         split=prepared.split,
         known=known,
         family=family,
-        attackers=fitted,
+        attackers=(),
         settings=asked,
         detector=prepared.detector,
-        refits=refits if settings.gamma is None else {},
-        notes=without,
-        has_marks=has_marks,
+        has_marks=prepared.kind != "table" or asked.mark_cost is not None,
     )
+    parts = prepared.split.fit, prepared.split.certify
+    if asked.objective == "certified" and not countable(asked, tiers, *parts).is_possible:
+        return task
+    named, without = named_attackers(settings.attackers if attackers is None else attackers, prepared, asked)
+    fitting, work = _Fitting(prepared, asked, family), means or Means()
+    fitted, quiet = fitting.attackers(named, known, work), replace(work, folder=None, progress=silent)
+    if not settings.retrain:
+        without = (*without, *check_amortised(named, fitted, prepared, asked, family))
+    known_by = refittable(named, fitted, lambda name, some: fitting.attackers([name], some, quiet)[0])
+    refits = {each.attacker.name: each.fit for each in known_by if isinstance(each, Refittable)}
+    return replace(task, attackers=tuple(fitted), refits=refits if settings.gamma is None else {}, notes=without)
 
 
-Fit = Callable[[Sequence[AskedAttacker], Knowledge, Prepared, AdaptSettings], list[Attacker]]
+@dataclass(frozen=True, eq=False, repr=False)
+class _Fitting:
+    """How the attackers of an adaptation are fitted: networks once for all scales of its grid, or again at each scale.
 
+    Where scale 1 is all of the grid, an attacker is the one of an audit.
+    """
 
-def _amortised(family: Family, means: Means) -> Fit:
-    """Attackers fitted once; networks for all scales of the grid, which is the one of an audit where scale 1 is all."""
+    prepared: Prepared
+    asked: AdaptSettings
+    family: Family
 
-    def fit(
-        names: Sequence[AskedAttacker], known: Knowledge, prepared: Prepared, asked: AdaptSettings
-    ) -> list[Attacker]:
+    def attackers(self, names: Sequence[AskedAttacker], known: Knowledge, means: Means) -> list[Attacker]:
+        """Every attacker of these names."""
+        asked = self.asked
         options = FitOptions(epochs=asked.epochs, checkpoints=means.folder, paper=asked.paper)
+        if asked.retrain:
+            return [self._retrained(name, known, options, means) for name in names]
         if set(asked.grid) != {1.0}:
-            options = replace(options, family=family, scale_range=(min(asked.grid), max(asked.grid)))
-        return fit_attackers(names, known, prepared, asked, options, means=means)
+            options = replace(options, family=self.family, scale_range=(min(asked.grid), max(asked.grid)))
+        return fit_attackers(names, known, self.prepared, asked, options, means=means)
 
-    return fit
+    def _retrained(self, name: AskedAttacker, known: Knowledge, options: FitOptions, means: Means) -> Attacker:
+        """One attacker that is fitted again at all scales that are measured, as in the paper."""
+        alone = replace(means, fits=dict(means.fits))
 
+        def fit(there: Knowledge) -> Attacker:
+            return fit_attackers([name], there, self.prepared, self.asked, options, means=alone)[0]
 
-def _retrained(means: Means) -> Fit:
-    """Attackers that are fitted again for all scales that are measured, as in the paper."""
-
-    def fit(
-        names: Sequence[AskedAttacker], known: Knowledge, prepared: Prepared, asked: AdaptSettings
-    ) -> list[Attacker]:
-        options = FitOptions(epochs=asked.epochs, checkpoints=means.folder, paper=asked.paper)
-
-        def alone(name: AskedAttacker) -> Callable[[Knowledge], Attacker]:
-            known_fits = replace(means, fits=dict(means.fits))
-            return lambda there: fit_attackers([name], there, prepared, asked, options, means=known_fits)[0]
-
-        fits = [alone(name) for name in names]
-        return [Retrained(each, each(known)) for each in fits]
-
-    return fit
+        return Retrained(fit, fit(known))
 
 
 def knowledge_of(prepared: Prepared, mechanism: MechanismSettings | Mechanism, epsilon: float) -> Knowledge:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from oddshift.adapt.result import Adaptation, ScaledOutcome
 from oddshift.app.report.figures.adaptation import frontier, loop_rounds
-from oddshift.app.report.figures.beliefs import belief_update, learning_curve, reliability, sandwich
+from oddshift.app.report.figures.beliefs import belief_update, learning_curve, reliability
 from oddshift.app.report.figures.leakage import attacker_rates, histogram, subgroup_rates
-from oddshift.app.report.markup import NOTHING, Html, join, table, tag
+from oddshift.app.report.markup import NOTHING, Html, join, pairs, table, tag
 from oddshift.app.report.sources import Sources, origin
 from oddshift.app.report.wording import SIGNS, claim_reads, interval, number, percent, scales_in_words
 from oddshift.audit import Audit
@@ -94,7 +94,34 @@ def sure(sources: Sources) -> Html:
     if audit is None:
         return NOTHING
     curves = [learning_curve(row).html for row in audit.attackers if row.curve.validation]
-    return join([sandwich(audit).html, _certificates(audit), reliability(audit.calibration).html, *curves])
+    return join([_largest(audit), _certificates(audit), reliability(audit.calibration).html, *curves])
+
+
+def _largest(audit: Audit) -> Html:
+    """Witnessed ≤ true ≤ proven, with the largest estimate of an attacker that counts and one release between them."""
+    title = "Between what was witnessed and what is proven"
+    said = (
+        f"About the largest mPL of any pair, not about how often ε = {number(audit.settings.epsilon)} is exceeded. "
+        "What was witnessed is reached, what is proven is out of reach, and estimates lie between them."
+    )
+    return _table(title, said, pairs(largest_known(audit)))
+
+
+def largest_known(audit: Audit) -> list[tuple[str, str]]:
+    """What is known of the largest mPL, each with how it is known, or why nothing is."""
+    witness, most = audit.witness, max((audit.row(name) for name in audit.counted), key=lambda row: row.largest)
+    witnessed = f"none: {audit.witness_needs or 'no pair of values occurs often enough'}"
+    if witness is not None:
+        witnessed = f"at least {number(witness.lower_bound, 4)}, counted on fresh releases"
+    proven = "none: a proof needs a model of how the secrets depend on each other"
+    if audit.upper_bound is not None:
+        proven = f"at most {number(audit.upper_bound, 4)}, {audit.upper_basis}"
+    return [
+        ("one release alone", f"{number(audit.exact_epsilon, 4)}, computed"),
+        ("witnessed", witnessed),
+        ("estimated", f"{number(most.largest, 4)}, by attacker {most.name}"),
+        ("proven", proven),
+    ]
 
 
 def _certificates(audit: Audit) -> Html:

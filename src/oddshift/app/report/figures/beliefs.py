@@ -1,16 +1,11 @@
 """What the attacker comes to believe: prior, own release alone, and all releases together, for one secret.
 
-The largest leakage from both sides: what was witnessed, and what is proven.
-
 How a network learned: loss by epoch, on training data and on held-out data.
 
 Whether the attacker is calibrated: how sure it is, against how often it is right.
 """
 
 from __future__ import annotations
-
-import math
-from dataclasses import dataclass
 
 from oddshift.app.report.line_plot import LinePlot
 from oddshift.app.report.markup import Html, join
@@ -27,10 +22,9 @@ from oddshift.app.report.svg import (
     mark,
     polyline,
     text,
-    width_of,
 )
 from oddshift.app.report.wording import number, percent
-from oddshift.audit import AttackerResult, Audit
+from oddshift.audit import AttackerResult
 from oddshift.audit.beliefs import Belief
 from oddshift.audit.calibration import Calibration
 
@@ -105,100 +99,6 @@ def _legend(frame: Frame) -> Html:
             text(x + 158, y + 4, "together", kind="tick"),
         ]
     )
-
-
-BOUND_ROW = 44.0
-
-
-@dataclass(frozen=True)
-class Bar:
-    """One statement about the largest mPL; a value of None is absent, and `why` says so."""
-
-    name: str
-    value: float | None
-    side: str
-    why: str = ""
-
-
-def sandwich(audit: Audit) -> Figure:
-    """Witnessed ≤ true ≤ proven, with the largest estimate of an attacker that counts and one release between them."""
-    bars = _bars(audit)
-    return Figure(
-        title="Between what was witnessed and what is proven",
-        says=" ".join(f"{bar.name}: {_none(bar) if bar.value is None else _said(bar)}." for bar in bars),
-        draw=lambda width, label: _draw_bounds(bars, audit.settings.epsilon, width, label),
-        key=(
-            "this is about the largest mPL of any pair, not about how often ε is exceeded",
-            "a bar from the left was shown to be reached; a bar from the right was proven to be out of reach; "
-            "estimates lie "
-            "between them",
-        ),
-        head=("what", "largest mPL", "how it is known"),
-        rows=[[bar.name, "none" if bar.value is None else _said(bar), bar.why or _HOW[bar.side]] for bar in bars],
-    )
-
-
-_HOW = {"below": "counted on fresh releases", "above": "proved", "exact": "computed", "estimate": "estimated"}
-
-
-def _bars(audit: Audit) -> list[Bar]:
-    witness = audit.witness
-    needs = audit.witness_needs or "no pair of values occurs often enough"
-    if witness is None:
-        shown = Bar("Witnessed", None, "below", needs)
-    else:
-        shown = Bar("Witnessed", witness.lower_bound, "below")
-    proven = Bar("Proven", audit.upper_bound, "above", audit.upper_basis)
-    if audit.upper_bound is None:
-        proven = Bar("Proven", None, "above", "a proof needs a model of how the secrets depend on each other")
-    most = max((audit.row(name) for name in audit.counted), key=lambda row: row.largest)
-    return [
-        Bar("One release alone", audit.exact_epsilon, "exact"),
-        shown,
-        Bar(f"Estimated by {most.name}", most.largest, "estimate"),
-        proven,
-    ]
-
-
-def _none(bar: Bar) -> str:
-    return f"none, {bar.why.rstrip('.')}"
-
-
-def _said(bar: Bar) -> str:
-    sign = {"below": "at least ", "above": "at most "}.get(bar.side, "")
-    return sign + number(bar.value or 0.0, 4)
-
-
-def _draw_bounds(bars: list[Bar], epsilon: float, width: float, label: str) -> Html:
-    finite = [bar.value for bar in bars if bar.value is not None and math.isfinite(bar.value)]
-    frame = Frame(2, 22, width - 12, 22 + BOUND_ROW * len(bars))
-    scale = frame.across(0.0, 1.12 * max([epsilon, *finite]))
-    marks = [_bound_row(bar, frame, scale, epsilon, k) for k, bar in enumerate(bars)]
-    limit = line((scale(epsilon), frame.top - 6), (scale(epsilon), frame.bottom), "limit")
-    name = text(scale(epsilon), frame.top - 10, f"ε = {number(epsilon)}", "middle", "tick")
-    axis = axis_below(frame, scale, "largest mPL", number)
-    return drawing((width, frame.bottom + 42), label, limit, name, *marks, axis)
-
-
-def _bound_row(bar: Bar, frame: Frame, scale: AxisScale, epsilon: float, place: int) -> Html:
-    top = frame.top + BOUND_ROW * place
-    middle = top + 29
-    if bar.value is None:
-        empty = line((frame.left, middle), (frame.right, middle), "empty")
-        return join([text(frame.left, top + 16, f"{bar.name}: none", kind="label absent"), empty])
-    at = scale(bar.value)
-    kind = "bad" if bar.value > epsilon else "good"
-    said = f": {_said(bar)}"
-    name = fitted(bar.name, frame.right - frame.left - width_of(said)) + said
-    marks = [text(frame.left, top + 16, name, kind="label halo")]
-    if bar.side == "below":
-        marks.append(box(frame.left, middle - 5, at - frame.left, 10, kind))
-    elif bar.side == "above" and math.isfinite(bar.value):
-        marks.append(box(at, middle - 5, frame.right - at, 10, "quiet"))
-    else:
-        marks.append(line((frame.left, middle), (at, middle), "whisker"))
-        marks.append(mark("circle" if bar.side == "estimate" else "square", at, middle, 5.5, kind))
-    return join(marks)
 
 
 def learning_curve(row: AttackerResult) -> Figure:
