@@ -133,7 +133,7 @@ def test_the_command_prints_what_comes_next_and_its_exit_code_is_the_answer(run,
 def test_the_command_says_no_with_exit_code_two(undecided, tmp_path):
     file = tmp_path / "people.toml"
     file.write_text(UNDECIDED)
-    shown = run_here("adapt", file, "--out", undecided[0])
+    shown = run_here("adapt", file, "--out", undecided[0], "--details")
     assert (shown.code, shown.problem) == (2, "")
     assert "Not yet" in shown.out
     assert "larger delta" in " ".join(shown.out.split())
