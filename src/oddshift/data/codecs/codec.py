@@ -154,6 +154,11 @@ class Codec(Protocol):
         """The columns without which nothing can be released."""
         return self.released
 
+    def unknown_columns(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The columns of some data that the settings say nothing about: nobody examined them."""
+        known = {*self.settings.wanted(tuple(names)), *self.released}
+        return tuple(name for name in names if name not in known)
+
     @property
     def found_by(self) -> str:
         """Who says what is secret: detectors, or the columns that were named."""

@@ -95,11 +95,6 @@ class PlaceSettings:
         """The columns whose names are replaced by pseudonyms on release."""
         return tuple(name for name in (self.user, self.trip) if name and name not in self.clear)
 
-    @property
-    def known(self) -> frozenset[str]:
-        """Every column that the settings say something about."""
-        return frozenset((*self.wanted(()), *self.masked))
-
     def units(self, columns: Columns) -> tuple[IntArray, str]:
         """A number for each row, equal for fixes that are not independent, and the name of such a unit."""
         rows = length_of(columns, self.wanted(()))

@@ -173,6 +173,10 @@ class VectorCodec(Codec):
         """The vectors."""
         return (self.settings.vectors,)
 
+    def unknown_columns(self, names: Sequence[str]) -> tuple[str, ...]:
+        """None: what stands beside the vectors is released as it is."""
+        return ()
+
     def encode(self, columns: Columns, first: int = 1) -> EncodedVectors:
         """Rows of one group form a document, in order."""
         name = self.settings.vectors

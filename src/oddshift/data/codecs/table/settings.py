@@ -142,11 +142,6 @@ class TableSettings:
         has_role = self.group in {None, "", *self.secret, *self.public, *self.masked}
         return () if has_role else (str(self.group),)
 
-    @property
-    def known(self) -> frozenset[str]:
-        """Every column that the settings say something about."""
-        return frozenset((*self.wanted(()), *self.masked))
-
     def units(self, columns: Columns) -> tuple[IntArray, str]:
         """A number for each row, equal for rows that are not independent, and the name of such a unit."""
         rows = length_of(columns, self.wanted(()))

@@ -119,6 +119,10 @@ class TextCodec(Codec):
         by_user = asked.user is not None and asked.joint_by == "user" and asked.repeats == "once"
         return (*asked.text, *((asked.user,) if by_user and asked.user else ()))
 
+    def unknown_columns(self, names: Sequence[str]) -> tuple[str, ...]:
+        """None: what stands beside the texts is released as it is."""
+        return ()
+
     @property
     def point_names(self) -> tuple[str, ...]:
         """The word of each point."""
