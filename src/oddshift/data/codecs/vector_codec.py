@@ -174,7 +174,7 @@ class VectorCodec(Codec):
         return (self.settings.vectors,)
 
     def unknown_columns(self, names: Sequence[str]) -> tuple[str, ...]:
-        """None: what stands beside the vectors is released as it is."""
+        """None: other columns are released as they are."""
         return ()
 
     def encode(self, columns: Columns, first: int = 1) -> EncodedVectors:

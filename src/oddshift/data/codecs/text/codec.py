@@ -120,7 +120,7 @@ class TextCodec(Codec):
         return (*asked.text, *((asked.user,) if by_user and asked.user else ()))
 
     def unknown_columns(self, names: Sequence[str]) -> tuple[str, ...]:
-        """None: what stands beside the texts is released as it is."""
+        """None: other columns are released as they are."""
         return ()
 
     @property
