@@ -25,10 +25,6 @@ def test_results_come_in_order(execution):
     assert run(square, range(20), execution) == [x * x for x in range(20)]
 
 
-def test_no_task_is_no_result():
-    assert run(square, [], Execution("processes", 2)) == []
-
-
 def test_what_cannot_be_run_is_refused():
     with pytest.raises(InvalidInput, match="kind='threads'"):
         Execution("threads")

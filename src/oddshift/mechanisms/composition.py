@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray, dense, indices, whole
 from oddshift.base.errors import InvalidInput, a_kind
-from oddshift.mechanisms.mechanism import Mechanism, checked_uniforms
-from oddshift.model.space import Space
+from oddshift.mechanisms.mechanism import Mechanism, checked_uniforms, of_inner
 
 _MOST_OUTPUTS = 2**62  # an output is one whole number of 64 bits
 _MIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
@@ -39,6 +38,10 @@ class Composition(Mechanism):
     inner: Mechanism
     releases: int
 
+    space = of_inner("space")
+    groups = of_inner("groups")
+    is_estimate = of_inner("is_estimate")  # counted rows are counted however often they are released
+
     def __post_init__(self) -> None:
         """Refuse what cannot be released several times, or has too many outputs to number."""
         if not isinstance(self.inner, Mechanism):
@@ -52,11 +55,6 @@ class Composition(Mechanism):
         return f"Composition({self.inner!r}, releases={self.releases})"
 
     @property
-    def space(self) -> Space:  # type: ignore[override]
-        """The points of every release."""
-        return self.inner.space
-
-    @property
     def outputs(self) -> None:
         """None: several outputs at once are not a point."""
 
@@ -64,16 +62,6 @@ class Composition(Mechanism):
     def n_outputs(self) -> int:
         """m^k."""
         return int(self.inner.n_outputs**self.releases)
-
-    @property
-    def groups(self) -> list[IntArray]:
-        """The pairs that count in one release."""
-        return self.inner.groups
-
-    @property
-    def is_estimate(self) -> bool:  # type: ignore[override]
-        """Counted rows are counted however often they are released."""
-        return self.inner.is_estimate
 
     @property
     def resolution(self) -> float:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, indices, probabilities
 from oddshift.base.errors import InvalidInput
 from oddshift.base.logarithms import log
-from oddshift.mechanisms.mechanism import Mechanism, checked_uniforms
+from oddshift.mechanisms.mechanism import Mechanism, checked_uniforms, of_inner
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
@@ -114,6 +114,11 @@ class Formed(Mechanism):
     forms: tuple[TierForm, ...]
     law: FloatArray
 
+    space = of_inner("space")
+    is_estimate = of_inner("is_estimate")
+    groups = of_inner("groups")
+    output_kinds = of_inner("output_kinds")
+
     def __post_init__(self) -> None:
         """Refuse forms that would show a secret tier, and a law that is none."""
         if len(self.forms) != len(self.tiers) or len(self.law) != len(self.inner.space):
@@ -130,11 +135,6 @@ class Formed(Mechanism):
         """The inner mechanism and the forms."""
         said = ", ".join(f"{name}: {form}" for name, form in zip(self.tiers.names, self.forms, strict=True))
         return f"Formed({self.inner!r}, {said})"
-
-    @property
-    def space(self) -> Space:  # type: ignore[override]
-        """The inner points."""
-        return self.inner.space
 
     @cached_property
     def replaced(self) -> IntArray:
@@ -164,21 +164,6 @@ class Formed(Mechanism):
     def claimed_epsilon(self) -> float:
         """That of the inner mechanism, 0 where no tier keeps its noise."""
         return self.inner.claimed_epsilon if "noise" in self.forms else 0.0
-
-    @property
-    def is_estimate(self) -> bool:  # type: ignore[override]
-        """Whether the inner rows were counted."""
-        return self.inner.is_estimate
-
-    @property
-    def groups(self) -> list[IntArray]:
-        """The pairs that count for the inner mechanism."""
-        return self.inner.groups
-
-    @property
-    def output_kinds(self) -> IntArray | None:
-        """Those of the inner mechanism."""
-        return self.inner.output_kinds
 
     @cached_property
     def exact_epsilon(self) -> float:

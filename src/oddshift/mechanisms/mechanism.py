@@ -16,7 +16,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
 from functools import cached_property
-from typing import ClassVar
+from operator import attrgetter
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -240,6 +241,11 @@ def checked_uniforms(z: npt.ArrayLike, count: int) -> FloatArray:
     if uniforms.min() < 0.0 or uniforms.max() >= 1.0:
         raise InvalidInput(f"z spans [{uniforms.min()}, {uniforms.max()}], expected uniforms in [0, 1)")
     return uniforms
+
+
+def of_inner(name: str) -> Any:
+    """A property of a mechanism around another one, `inner`: what the other one says, unchanged."""
+    return property(attrgetter(f"inner.{name}"))
 
 
 Scores = Callable[[IntArray], FloatArray]

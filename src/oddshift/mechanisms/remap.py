@@ -18,7 +18,7 @@ from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.base.logarithms import log, log_sum, peak
 from oddshift.mechanisms.coarse_means import CoarseMeans, coarse_means
 from oddshift.mechanisms.exponential import Exponential
-from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.mechanisms.mechanism import Mechanism, of_inner
 from oddshift.mechanisms.own_points import own_weighted_sums
 from oddshift.model.cost import Cosine, Cost, cost_of, directions
 from oddshift.model.metric import Euclidean
@@ -49,6 +49,14 @@ class Remap(Mechanism):
     prior: FloatArray
     cost: Cost
     destination: IntArray
+
+    space = of_inner("space")
+    claimed_epsilon = of_inner("claimed_epsilon")  # post-processing keeps it
+    is_estimate = of_inner("is_estimate")
+    groups = of_inner("groups")
+    n_outputs = of_inner("n_outputs")  # those that f never names have probability 0 from every point
+    outputs = of_inner("outputs")
+    output_kinds = of_inner("output_kinds")  # f keeps them
 
     def __init__(
         self, mechanism: Mechanism, prior: npt.ArrayLike, cost: str | Cost | npt.NDArray[np.float64] = "cosine"
@@ -84,41 +92,6 @@ class Remap(Mechanism):
     def __repr__(self) -> str:
         """The inner mechanism and how many outputs remain."""
         return f"Remap({self.inner!r}, {self.cost.name}, outputs left: {len(np.unique(self.destination))})"
-
-    @property
-    def space(self) -> Space:  # type: ignore[override]
-        """The inner points."""
-        return self.inner.space
-
-    @property
-    def claimed_epsilon(self) -> float:
-        """The inner claim: post-processing keeps it."""
-        return self.inner.claimed_epsilon
-
-    @property
-    def is_estimate(self) -> bool:  # type: ignore[override]
-        """Remapped counts are still counts."""
-        return self.inner.is_estimate
-
-    @property
-    def groups(self) -> list[IntArray]:
-        """The pairs that count for the inner mechanism."""
-        return self.inner.groups
-
-    @property
-    def n_outputs(self) -> int:
-        """As many as before; those that f never names have probability 0 from every point."""
-        return self.inner.n_outputs
-
-    @property
-    def outputs(self) -> Space | None:
-        """The inner outputs."""
-        return self.inner.outputs
-
-    @property
-    def output_kinds(self) -> IntArray | None:
-        """The inner kinds: f keeps them."""
-        return self.inner.output_kinds
 
     def log_likelihood(self, index: IntArray) -> FloatArray:
         """log Σ_{y: f(y)=z} Pr[y|x]: columns with one destination are added in log space."""
