@@ -20,7 +20,6 @@ from oddshift.base.storage import digest
 from oddshift.evidence.certificates import certify
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier
-from oddshift.model.tiers import Tiers
 
 K, LENGTH = 6, 4
 
@@ -195,10 +194,6 @@ def test_mismatches_are_refused(strong):
     smaller = od.Exponential(od.Space([[0.0], [1.0]]), 1.0)
     with pytest.raises(InvalidInput, match="records over 6 points"):
         knowledge(smaller, one_tier(smaller.space), split.fit)
-    lone = Tiers([0, 1, 1, 1, 1, 1], names=("one", "rest"), scales=(1.0, 1.0), is_public=True)
-    alone = knowledge(EM, lone, split.fit)
-    with pytest.raises(InvalidInput, match="tier one has 1 points, expected at least 2"):
-        audit(split, alone, [], AuditSettings(epsilon=1.0))
 
 
 def test_without_delta_bounds_are_reported_and_nothing_is_certified(strong):

@@ -276,9 +276,14 @@ def test_an_attacker_that_breaks_its_promise_is_named(way, said, measure):
 def test_a_tier_of_one_point_has_nothing_to_compare():
     tiers = Tiers([0] + [1] * (WORDS - 1), names=("PII", "PoII"), scales=(1.0, 1.0), is_public=True)
     world = ring(length=4, documents=40, tiers=tiers)
-    with pytest.raises(InvalidInput, match="tier PII has 1 points, expected at least 2"):
-        scan(Own(world.known), world.release, world.secrets, Budget(world.known.mechanism, tiers, 1.0),
-             np.random.default_rng(0))  # fmt: skip
+    found = scan(Own(world.known), world.release, world.secrets, Budget(world.known.mechanism, tiers, 1e-6),
+                 np.random.default_rng(0))  # fmt: skip
+    alone = world.secrets.tier_of_position(tiers) == 0
+    assert alone.any()
+    for rates in (found.anchored[alone], found.uniform[alone], found.details.histogram[:, 0]):
+        assert not rates.any()
+    assert found.anchored[~alone].all()
+    assert (found.hit[alone] == 1.0).all()  # it is known before any release
 
 
 def test_a_control_that_ignores_the_release_leaks_nothing():

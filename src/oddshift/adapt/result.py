@@ -129,7 +129,7 @@ class TierRelease:
     @property
     def why(self) -> str:
         """Why it has this form, in words; empty for noise as it is drawn."""
-        if self.repair != DRAWN:
+        if self.repair != DRAWN and self.form != "mark":
             drawn = min((loss for form, loss in self.losses.items() if form != self.repair), default=None)
             cost = f"{self.losses[self.repair]:.3g}"
             said = cost if drawn is None else f"{cost} instead of {drawn:.3g}"

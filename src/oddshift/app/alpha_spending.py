@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
-from math import sqrt
 from pathlib import Path
 
 from oddshift.base.private_database import private_database, transaction
@@ -62,16 +61,6 @@ def level_of_question(folder: Path, data: str, question: str, alpha: float) -> Q
     with private_database(place, "questions to the same data are counted there", wait=WAIT) as db, transaction(db):
         db.execute(_TABLE)
         return _noted(db, data, question, alpha)
-
-
-def level_after(level: float, alpha: float) -> float:
-    """The level of the question that follows one answered at `level`, where a first one has level α.
-
-    >>> round(level_after(0.05, 0.05), 6), round(level_after(level_after(0.05, 0.05), 0.05), 6)
-    (0.007599, 0.003377)
-    """
-    number = 1 if level >= alpha else round(sqrt(spend(alpha, 1) / level))
-    return spend(alpha, number + 1)
 
 
 def _noted(db: sqlite3.Connection, data: str, question: str, alpha: float) -> QuestionLevel:

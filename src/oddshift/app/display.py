@@ -101,7 +101,8 @@ def show_adaptation(found: Adaptation, console: Console, *, details: bool = True
         f"{asked.cost} cost, {found.constant_loss:.4f} for {found.constant_name}; outputs: their effective number; "
         f"exact ε: of one release, over {'pairs of one tier' if found.tiers_are_public else 'all pairs'}."
     )
-    for what, said in (("Form of the release", found.remap_reason), ("Basis", found.basis)):
+    reasons = "; ".join(f"{tier.tier}: {tier.form}, {tier.why}" for tier in found.tiers if tier.why)
+    for what, said in (("Forms", reasons), ("Form of the release", found.remap_reason), ("Basis", found.basis)):
         if said:
             console.print(f"{what}: {said}.", markup=False)
     if found.exact_epsilon is not None:
@@ -146,7 +147,7 @@ def show_first_screen(screen: FirstScreen, console: Console) -> None:
     for place, line in enumerate(screen.lines()):
         style = STYLES[screen.state] if place == 1 else "" if line.startswith(" ") else "bold"
         said = line.lstrip()
-        console.print(Padding(Text(said, style=style), (0, 0, 0, len(line) - len(said))))
+        console.print(Padding(Text(said, style=style), (0, 0, 0, len(line) - len(said)), expand=False))
 
 
 def show_numbers(screen: FirstScreen, console: Console) -> None:
@@ -252,10 +253,22 @@ def paper_table(audit: Audit) -> Table:
     return _table(("attacker", "tier", f"uniform pairs beyond {audit.settings.epsilon:g}", "mean mPL"), [rows])
 
 
+MOST_NAMED = 8
+"""Tiers of one form that are named outside the details; the others are counted."""
+
+
 def forms_line(found: Adaptation) -> str:
-    """What each tier is released as, in one line, the reason where it is not noise."""
-    rows = ((tier.tier, tier.form, f" ({tier.why})" if tier.why else "") for tier in found.tiers)
-    return ", ".join(f"{name}: {form}{why}" for name, form, why in rows)
+    """What tiers are released as: a form, the tiers that have it, and why where units are lacking or it was asked."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for tier in found.tiers:
+        why = f" ({tier.why})" if tier.is_named or tier.is_rare or tier.is_few else ""
+        alike.setdefault((tier.form, why), []).append(tier.tier)
+    return "; ".join(f"{form} for {_named(names)}{why}" for (form, why), names in alike.items())
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"
 
 
 def comparison_table(found: Adaptation) -> Table:

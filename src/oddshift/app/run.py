@@ -39,7 +39,8 @@ from oddshift.data.preparation import Prepared
 from oddshift.mechanisms import Composition, Mechanism, MechanismSettings, build_mechanism
 from oddshift.mechanisms.named import scale_family
 from oddshift.mechanisms.remap import Remap
-from oddshift.model.records import Records
+from oddshift.model.nouns import Nouns, nouns_of
+from oddshift.model.records import Records, Split
 from oddshift.protect.ledger.terms import UserLimit
 from oddshift.protect.measurement import FEW_ROWS, MOST_ROWS, column_odds, drawn_release
 from oddshift.protect.policies import Policy
@@ -85,6 +86,7 @@ class Run:
         `keep_examples` also keeps what the strongest attacker believes about a few documents: these are SECRETS.
         """
         check_use(self.prepared, settings)
+        _refuse_few(self.prepared.split, nouns_of(self.prepared.detector))
         work, named = self.means, settings.attackers if attackers is None else attackers
         asked, without = named_attackers(named, self.prepared, settings, work.limit)
         prepared, known, fitted, limited = self._fitted(asked, settings)
@@ -178,6 +180,20 @@ class Run:
             return fit_attackers([name], some, self.prepared, settings, plain, means=quiet)[0]
 
         return refittable(asked, fitted, again)
+
+
+FEWEST = 5
+"""Units with a secret that an attacker learns from, at least; the other two parts need one each."""
+
+
+def _refuse_few(split: Split, nouns: Nouns) -> None:
+    """Refuse to measure anything on next to nothing, and say what needs no counting."""
+    fit, *others = (len(np.unique(part.clusters[np.diff(part.offsets) > 0])) for part in split.parts)
+    if fit < FEWEST or not all(others):
+        raise InvalidInput(
+            f"{fit + sum(others)} {nouns.records} with a secret are too few to measure anything, expected at least "
+            f"{FEWEST} to learn from and one in each other part; oddshift adapt needs none: it ends in a proved release"
+        )
 
 
 def _fewer_to_fit(

@@ -31,6 +31,9 @@ HISTOGRAM_SPAN = 6.0
 KEPT_ENTRIES = 64_000_000
 """Distances between the candidates of one tier up to which they are kept (512 MB); a performance setting."""
 
+FEWEST = 2
+"""Candidates of a tier below which there is no pair to compare, so that nothing leaks: its value is public."""
+
 SCANNED_LAWS = ("anchored", "uniform")
 """Pair laws whose share a scan gives at every position; the worst pair is asked for separately."""
 
@@ -165,7 +168,6 @@ class Scanning:
     ) -> Scanning:
         """Nothing is scanned yet."""
         parts = budget.spaces(truth)
-        _refuse_single(parts, budget.tiers)
         drawn = _Drawn.by_position(truth, parts, budget.tiers, rng) if needs_uniform else None
         return cls(budget, OwnScores(budget.mechanism, budget.tiers, release, truth), parts, drawn)
 
@@ -188,6 +190,8 @@ class Scanning:
         out.rank[block.positions] = row_counts(block.score > block.at(block.score, block.truth)[:, None])
         out.prior_hit[block.positions] = block.prior_hit
         out.hit[block.positions] = block.prior_hit if block.is_idle else out.rank[block.positions] == 0
+        if len(block.index) < FEWEST:
+            return
         _anchored(out, block, self.parts[block.tier], self.budget, self.drawn)
         if self.drawn is not None:
             _uniform(out, block, self.parts[block.tier], self.budget, self.drawn)
@@ -241,7 +245,7 @@ class _Drawn:
         labels = truth.tier_of_position(tiers)
         anchor, shown = np.zeros(len(labels), dtype=np.int64), np.zeros((2, len(labels)), dtype=np.int64)
         for tier, part in parts.items():
-            mine, n = np.flatnonzero(labels == tier), len(part)
+            mine, n = np.flatnonzero(labels == tier), max(FEWEST, len(part))
             anchor[mine], shown[0, mine], shown[1, mine] = (rng.integers(1, n, len(mine)) for _ in range(3))
         return cls(anchor, shown)
 
@@ -323,12 +327,6 @@ def _record(
     counts = np.bincount(bins.ravel(), minlength=BINS + 1).astype(np.float64)
     counts[0] -= len(positions)  # an anchor is not compared with itself
     out.histogram[law, block.tier] += counts
-
-
-def _refuse_single(parts: Mapping[int, Space], tiers: Tiers) -> None:
-    for tier, part in parts.items():
-        if len(part) < 2:
-            raise InvalidInput(f"tier {tiers.names[tier]} has {len(part)} points, expected at least 2 to compare")
 
 
 def refuse_gaps(attacker: Attacker, found: Scores) -> None:

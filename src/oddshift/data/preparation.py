@@ -34,8 +34,8 @@ from oddshift.model.tiers import Tiers
 FEWEST_UNITS = 30
 """Groups of rows that a sample of a table has, at least."""
 
-FEWEST_PARTED = 3
-"""Units without which data cannot be divided into parts to learn from, to choose with and to certify on."""
+FEWEST_PARTED = 4
+"""Units from which on data are divided into parts to learn from (two or more), to choose with and to certify on."""
 
 COPY = 0.95
 """Share of word triples above which two texts count as copies of one another, and therefore as one unit."""

@@ -25,7 +25,7 @@ from oddshift.app.commands.terminal import (
     waiting,
 )
 from oddshift.base.errors import InvalidInput
-from oddshift.bounds import METHODS, zero_failures
+from oddshift.bounds import zero_failures
 
 if TYPE_CHECKING:
     from oddshift.app.configuration import Configuration
@@ -83,9 +83,6 @@ def audit(
 
 def _following(found: dict[str, Any], parsed: Configuration, config: Path | None, out: Path) -> list[str]:
     """What can be done next: check a certificate, make the report, and release or adapt where that is possible."""
-    import numpy as np
-
-    from oddshift.app.alpha_spending import level_after
     from oddshift.app.run_folder import EVIDENCE, POLICY
 
     asked, evidence = found["settings"], out / EVIDENCE / found["certificates"][0]["file"]
@@ -95,18 +92,18 @@ def _following(found: dict[str, Any], parsed: Configuration, config: Path | None
     data = getattr(parsed.data, "path", None)
     if (out / POLICY).is_file():
         return lines if data is None else [*lines, f"next: {protect_step(data, out / POLICY)}"]
-    mine = [c for c in found["certificates"] if c["claim"]["pair_law"] == asked["law"]]
-    least = min(mine, key=lambda c: c["documents"])
-    has, needs = least["documents"], zero_failures(asked["delta"], asked["alpha"], asked["method"])
-    if has < needs:
-        level = asked["alpha"] if data is None else level_after(asked["alpha"], parsed.audit.alpha)
-        reach = METHODS[asked["method"]].upper(np.zeros(has), level)
-        said = f"delta = {asked['delta']:g} needs {needs} to certify on, tier {least['claim']['tier']} has {has}"
-        more = f"about {needs / has:.1f} times as much data"
-        if reach < 1.0:  # a changed delta is one more question to the same data
-            more += f", or a delta of at least {np.ceil(1000 * reach) / 1000:.3f} (in a new --out)"
-        return [*lines, f"then: {said}; {more}"]
+    least = min((c for c in found["certificates"] if c["claim"]["pair_law"] == asked["law"]), key=_documents)
+    needs = zero_failures(asked["delta"], asked["alpha"], asked["method"])
+    if _documents(least) < needs:
+        has = f"{least['claim']['tier']} has {_documents(least)}"
+        lines.append(
+            f"delta = {asked['delta']:g} needs {needs} to certify on, {has}: adapt proves what it cannot count"
+        )
     return [*lines, f"next: {next_step('adapt', config, '--out', out)}"]
+
+
+def _documents(certificate: dict[str, Any]) -> int:
+    return int(certificate["documents"])
 
 
 def adapt(

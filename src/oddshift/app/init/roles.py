@@ -5,8 +5,10 @@ A guess by stated rules, to be read and corrected in the configuration that is w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 from oddshift.app.init.columns import (
@@ -50,6 +52,9 @@ MOST_MARKED = 200
 
 STRUCTURED = 3
 """A file with remarks is a table when it has this many columns of numbers, dates and categories; remarks are masked."""
+
+FEWEST_YEARS = 3
+"""Columns that are named by years that follow each other, from which on these are names and not cells."""
 
 _LONGEST_NAME = 60  # characters; a longer "name" is a cell of a file without a header row
 
@@ -294,6 +299,17 @@ def _why_not(column: Column) -> str:
     return "it looks like an identifier" if column.is_identifier else "no role was found for it"
 
 
+def _running_years(names: Sequence[str]) -> frozenset[str]:
+    """Names that are years, each the one after or before that of the column beside it, where there are three or more.
+
+    >>> sorted(_running_years(["country", "1960", "1961", "1962"])), sorted(_running_years(["a", "1960", "31"]))
+    (['1960', '1961', '1962'], [])
+    """
+    years = [(name, int(name)) for name in names if re.fullmatch(r"(?:1[5-9]|20)\d\d", name)]
+    runs = all(abs(b - a) == 1 for (_, a), (_, b) in pairwise(years))
+    return frozenset(name for name, _ in years) if runs and len(years) >= FEWEST_YEARS else frozenset()
+
+
 def _refuse_data_as_names(path: Path, names: Sequence[str]) -> None:
     """A first row that cannot be names is data: refuse it, and quote nothing."""
     if not any(name.strip() for name in names):
@@ -303,6 +319,7 @@ def _refuse_data_as_names(path: Path, names: Sequence[str]) -> None:
         raise InvalidInput(f"the cells of {path.name} seem to be separated by {mark!r}, expected commas")
     is_indexed = len(names) > 1 and not names[0].strip()  # the index column that pandas writes
     place = {name: k for k, name in reversed(list(enumerate(names, start=1)))}
+    years = _running_years(names)
     for k, name in enumerate(names, start=1):
         if not name.strip() and not (k == 1 and is_indexed):
             raise InvalidInput(f"column {k} of {path.name} has no name in the header row, expected one: write it there")
@@ -311,7 +328,7 @@ def _refuse_data_as_names(path: Path, names: Sequence[str]) -> None:
                 f"columns {place[name]} and {k} of {path.name} have the same name in the header row, expected distinct "
                 "ones: rename one"
             )
-        if plain_number(name) is not None or len(name) > _LONGEST_NAME or "@" in name:
+        if (plain_number(name) is not None and name not in years) or len(name) > _LONGEST_NAME or "@" in name:
             raise InvalidInput(
                 f"the first row of {path.name} is not a list of column names (field {k} looks like a value), expected "
                 "a header row: write one, or name the columns with header = [...] in the configuration"

@@ -314,11 +314,11 @@ def _worth_of_audit(audit: Audit, nouns: Nouns) -> Iterator[str]:
 
 
 def _worth_of_adaptation(found: Adaptation, nouns: Nouns) -> Iterator[str]:
-    kept = found.kept
-    if found.scales is None or kept is None:
+    kept = found.kept or 0.0
+    if found.scales is None:
         yield "Nothing is released."
         return
-    if set(found.forms) == {"surrogate"}:
+    if "surrogate" in found.forms and "noise" not in found.forms:
         yield (
             f"Every {nouns.value} is made up, so that single ones say nothing. What stays are frequencies and, between "
             f"columns, what at least 10 {nouns.records} show."

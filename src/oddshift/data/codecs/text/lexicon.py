@@ -210,7 +210,7 @@ def _marks_alone(
     """
     return Lexicon(
         words=(UNKNOWN,),
-        space=Space(np.zeros((1, 1))),
+        space=Space(np.ones((1, 1))),
         tiers=Tiers([0], names=tags.names[:1], scales=(1.0,), is_public=is_public),
         point_of={},
         everywhere={occurrences.types[t]: kind for t, kind in kinds.items() if occurrences.totals[t] > 0},
