@@ -302,7 +302,7 @@ def page(found: list[Ended]) -> str:
             "that of one constant output of each kind, which is what marks keep; a surrogate costs more in this sense,",
             "and keeps frequencies and what many rows share. Made by `python -m studies.journeys FOLDER`.",
             "",
-            f"{sum(one.arrives for one in found)} of {len(found)} end in a release: init, adapt and protect exit with 0.",
+            f"{sum(one.arrives for one in found)} of {len(found)} end in a release: init, adapt and protect exit 0.",
             f"Of {len(many)} with {MANY} rows or more {certified} are certified and {proved} are proved.",
             "",
             f"| {' | '.join(head)} |",
