@@ -300,7 +300,7 @@ def _why_not(column: Column) -> str:
 
 
 def _running_years(names: Sequence[str]) -> frozenset[str]:
-    """Names that are years, each the one after or before that of the column beside it, where there are three or more.
+    """Names that are years, each the one after or before that of the column before it, where there are three or more.
 
     >>> sorted(_running_years(["country", "1960", "1961", "1962"])), sorted(_running_years(["a", "1960", "31"]))
     (['1960', '1961', '1962'], [])
