@@ -2,6 +2,7 @@
 
 import csv
 import stat
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -124,6 +125,16 @@ def test_a_finished_network_takes_no_further_epoch(home, monkeypatch):
     adapt_task(prepare_configured(config), config.mechanism, config.adapt, means=Means(folder=home))
     with pytest.raises(AssertionError, match="second time"):
         adapt_task(prepare_configured(config), config.mechanism, config.adapt, means=Means(folder=home / "run"))
+
+
+def test_two_networks_of_an_audit_are_no_obstacle_to_retraining_each(home):
+    pytest.importorskip("torch")
+    asked = ASKED.replace('["plugin", "counts"]', '["paper-rnn", "lstm"]\nepochs = 1')
+    config = parse_config(PEOPLE + asked.replace("[adapt]", "[adapt]\nretrain = true"), "x")
+    prepared, means = prepare_configured(config), Means(folder=home)
+    Run(prepared, config.mechanism, means).audit(replace(config.audit, delta=None))
+    made = adapt_task(prepared, config.mechanism, config.adapt, means=means)  # each begins by itself, with its own seed
+    assert [attacker.name for attacker in made.attackers] == ["paper-rnn", "informed-lstm"]
 
 
 def test_a_network_for_all_scales_is_another_one_than_that_of_the_audit(home):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from oddshift.adapt import Adaptation, Compared
@@ -141,13 +142,11 @@ STYLES = {"certified": "green", "violated": "red", "undecided": "yellow"}
 
 def show_first_screen(screen: FirstScreen, console: Console) -> None:
     """Print what everyone should read: three questions with their answers and two bars."""
-    from rich.padding import Padding
-    from rich.text import Text
-
     for place, line in enumerate(screen.lines()):
         style = STYLES[screen.state] if place == 1 else "" if line.startswith(" ") else "bold"
-        said = line.lstrip()
-        console.print(Padding(Text(said, style=style), (0, 0, 0, len(line) - len(said)), expand=False))
+        indent = " " * (len(line) - len(line.lstrip()))
+        for part in wrap(line, console.width, subsequent_indent=indent, break_on_hyphens=False):
+            console.print(part, style=style, markup=False, highlight=False)
 
 
 def show_numbers(screen: FirstScreen, console: Console) -> None:

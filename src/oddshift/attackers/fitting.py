@@ -93,7 +93,7 @@ def _informed(reads_context: bool = False) -> Fit:
         network = replace(network, width=options.width) if options.width else network
         name = "informed-lstm" + ("-words" if reads_context else "")
         name += "-scales" if options.scale_range else ""  # another network than the one for a single mechanism
-        checkpoint = _file(options, name, known)
+        checkpoint = _file(options, f"{name}-{schedule.seed}", known)
         return fit_informed(known, network, schedule, family=options.family, checkpoint=checkpoint)
 
     return fit
@@ -131,7 +131,7 @@ def _paper(architecture: str) -> Fit:
             scale_range=options.scale_range,
         )
         name = f"paper-{architecture}" + ("-scales" if options.scale_range else "")
-        checkpoint = _file(options, name, known)
+        checkpoint = _file(options, f"{name}-{schedule.seed}", known)
         made = fit_paper(
             known, settings, schedule, embedding=options.embedding, family=options.family, checkpoint=checkpoint
         )
@@ -158,7 +158,7 @@ def _limited(schedule: Schedule, options: FitOptions) -> Schedule:
 
 
 def _file(options: FitOptions, name: str, known: Knowledge) -> Path | None:
-    """The file from which a fit continues; what is known distinguishes a fit on a part from one on all."""
+    """The file from which a fit continues: named by its seed and what is known: a part is another one."""
     return None if options.checkpoints is None else options.checkpoints / f"{name}-{known.fingerprint[:16]}.safetensors"
 
 

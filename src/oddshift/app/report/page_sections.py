@@ -161,7 +161,7 @@ def _units(audit: Audit) -> str:
 def repair(sources: Sources) -> Html:
     """The frontier, what was chosen, what it costs, and how the loop got there."""
     found = sources.adaptation
-    if found is None:
+    if found is None or not (found.grid or found.compared):
         return NOTHING
     loop = [loop_rounds(found).html] if found.rounds else []
     return join([frontier(found).html, _compared(found), *loop])
