@@ -1,6 +1,7 @@
 """Honest intake, each clause with a file: what is missing, who is named, which rows belong together."""
 
 import csv
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -233,6 +234,28 @@ def test_both_ends_of_a_stay_are_dates(form):
         "start_date",
         "end_date",
     }
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "%m/%d/%y",
+        "%d.%m.%y",
+        "%d %b %Y",
+        "%d-%b-%Y",
+        "%b %d, %Y",
+        "%B %d, %Y",
+        "%m/%d/%Y %I:%M %p",
+        "%Y-%m-%dT%H:%M:%S.%fZ",
+    ],
+)
+def test_dates_in_many_forms_are_dates_and_keep_their_form(form):
+    days = np.datetime64("2021-01-01T09:30") + np.arange(ROWS) * np.timedelta64(1, "D")
+    visit = [day.astype(object).strftime(form) for day in days]
+    assert roles_of_columns(people(visit=visit), "x").dates == ("visit",)
+    codec = TableCodec.fit({"visit": visit}, TableSettings(dates=("visit",)))
+    shown = codec.encode({"visit": visit})
+    assert all(datetime.strptime(cell, form) for cell in shown.decode(shown.records.points)["visit"])
 
 
 @pytest.mark.parametrize("name", ["pidnum", "rownames", "Unnamed: 0", "caseid", "subject_no"])

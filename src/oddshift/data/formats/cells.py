@@ -31,7 +31,14 @@ MISSING_WORDS = frozenset({"", "na", "n/a", "null", "nan"})
 DATE_FORMATS = (
     *("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%SZ", "%Y/%m/%d"),
     *("%d/%m/%Y", "%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y"),
-    *("%d/%m/%y", "%m/%d/%y", "%d %b %Y", "%B %d, %Y", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S%z"),
+    *("%d/%m/%y", "%m/%d/%y", "%d.%m.%y", "%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%B %d, %Y", "%m/%d/%Y %H:%M"),
+    *(
+        "%m/%d/%Y %I:%M %p",
+        "%Y-%m-%dT%H:%M:%S%z",
+        "%Y-%m-%d %H:%M:%S%z",
+        "%Y-%m-%dT%H:%M:%S.%fZ",
+        "%Y-%m-%d %H:%M:%S.%f",
+    ),
     *("%H:%M", "%H:%M:%S", "%Y%m%d"),
 )
 """Dates and times of day as text; where a column fits several, the first is taken: the day stands before the month."""
@@ -72,7 +79,7 @@ class CellType:
         """The smallest step between two values: one, a digit, a day, or a minute where dates have times."""
         if self.family != "date":
             return 10.0**-self.digits
-        return 1.0 if self.form in {"date", *DATE_FORMATS} and "%H" not in self.form else 1.0 / 1440.0
+        return 1.0 if self.form in {"date", *DATE_FORMATS} and ":" not in self.form else 1.0 / 1440.0
 
     def written(self, value: float, *, as_text: bool) -> Any:
         """A number as a cell of this type."""
