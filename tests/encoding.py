@@ -55,8 +55,8 @@ def table(columns, settings):
     return Made(codec, codec.encode(columns))
 
 
-def places(columns, settings, listed=None):
-    codec = PlaceCodec.fit(columns, settings, listed)
+def places(columns, settings):
+    codec = PlaceCodec.fit(columns, settings)
     return Made(codec, codec.encode(columns))
 
 

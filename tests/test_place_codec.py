@@ -26,8 +26,8 @@ def _columns(folder, content, settings=ALL):
     return read_columns(open_data(folder / "t.csv", "location"), settings.wanted(()))
 
 
-def _made(folder, content, settings=ALL, listed=None):
-    return encoding.places(_columns(folder, content, settings), settings, listed)
+def _made(folder, content, settings=ALL):
+    return encoding.places(_columns(folder, content, settings), settings)
 
 
 def _places(encoded):
@@ -91,13 +91,6 @@ def test_a_cell_centre_is_near(cell):
     released = _places(made.encoded)
     assert np.diag(Haversine().between(places, released)).max() < cell
     np.testing.assert_allclose(_places(made.codec.encode(columns(released))), released, atol=1e-9)
-
-
-def test_points_of_interest_are_the_nearest(tmp_path):
-    places = np.array([[39.98, 116.31], [40.1, 116.5], [0.0, 0.0]])
-    encoded = _made(tmp_path, HEAD + LINES, ALL, places).encoded
-    assert encoded.records.points.tolist() == [0, 0, 0, 1, 0]
-    assert len(encoded.records.space) == 3
 
 
 def test_stays_are_released_where_they_begin():

@@ -72,7 +72,7 @@ def test_clear_names_users_and_trips_only():
 
 
 def policy(**changes):
-    codec = PlaceCodec(PlaceSettings(every=0.0, masked=("speed",), **changes), CELLS, is_listed=True)
+    codec = PlaceCodec(PlaceSettings(every=0.0, masked=("speed",), **changes), CELLS)
     return make_policy(codec, Exponential(CELLS, 1.0), codec.tiers)
 
 

@@ -111,7 +111,7 @@ CELLS = Space([[39.9 + 0.01 * a, 116.3 + 0.01 * b] for a in range(4) for b in ra
 
 
 def test_rows_without_a_name_need_an_id(stream):
-    codec = PlaceCodec(PlaceSettings(user="", timestamp="", trip="", every=0.0), CELLS, is_listed=True)
+    codec = PlaceCodec(PlaceSettings(user="", timestamp="", trip="", every=0.0), CELLS)
     policy = make_policy(codec, Exponential(CELLS, 1.0), codec.tiers)
     with pytest.raises(InvalidInput, match="expected an id"):
         stream(policy)
@@ -136,7 +136,7 @@ def walk(rng, user, trip):
 def test_visits_of_a_stream_are_the_stays_of_whole_trips(stream, seed):
     """The mechanism changes nothing here, so that what is released shows what was found."""
     rng = np.random.default_rng(seed)
-    codec = PlaceCodec(STAYS, CELLS, is_listed=True)
+    codec = PlaceCodec(STAYS, CELLS)
     policy = make_policy(codec, Exponential(CELLS, FAR), codec.tiers)
     trips = [walk(rng, "ann", "a"), walk(rng, "bob", "b"), walk(rng, "ann", "c")]
     rows = [*(row for both in zip(*trips[:2], strict=False) for row in both)]
@@ -153,7 +153,7 @@ def test_visits_of_a_stream_are_the_stays_of_whole_trips(stream, seed):
 
 
 def test_a_visit_is_released_when_it_closes_and_not_before(stream):
-    codec = PlaceCodec(STAYS, CELLS, is_listed=True)
+    codec = PlaceCodec(STAYS, CELLS)
     policy = make_policy(codec, Exponential(CELLS, 1.0), codec.tiers)
 
     def fix(minute, lat=39.9, trip="a"):

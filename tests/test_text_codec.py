@@ -6,12 +6,11 @@ from studies.published import read_published
 
 import encoding
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import MASK, TextCodec, TextSettings, WordVectors, read_vectors
+from oddshift.data.codecs import TextCodec, TextSettings, WordVectors, read_vectors
 from oddshift.data.codecs.text.lexicon import WITHOUT_POINT
 from oddshift.data.codecs.text.settings import tier_rule
 from oddshift.data.detectors import Gazetteer, Patterns, Pipeline, WordList
 from oddshift.mechanisms.exponential import Exponential
-from oddshift.mechanisms.word_channels import Deletion, Mask, NoiseCharacter, Substitution
 from oddshift.model.records import SLOT
 
 WORDS = ("ann", "bob", "carol", "nurse", "doctor", "met", "paris", "oslo", "new", "york")
@@ -74,34 +73,6 @@ def test_unperturbed_text_comes_back_but_for_casing_and_marks():
     encoded = _prepared().encoded
     released = encoded.texts(encoded.records.points)
     assert [text.lower() for text in released] == [text.lower().replace("zed", "[person]") for text in TEXTS]
-
-
-def test_output_tables_may_mask_and_delete():
-    encoded = _prepared().encoded
-    n = len(encoded.slots)
-    assert encoded.texts([0] * n, [None])[1] == f"The {MASK} met {MASK}  in Paris, twice."
-    assert encoded.texts([0] * n, [""])[1] == "The met  in Paris, twice."
-    with pytest.raises(InvalidInput, match="expected 5"):
-        encoded.texts([0])
-    with pytest.raises(InvalidInput, match=r"expected integers in \[0, 4\)"):
-        encoded.texts([99] * n)
-
-
-def test_text_space_channels_release_text():
-    encoded = _prepared().encoded
-    words, space, points = encoded.lexicon.words, encoded.records.space, encoded.records.points
-    rng = np.random.default_rng(0)
-    noise = NoiseCharacter(space, words, probability=0.5, alphabet="xy")
-    for mechanism, table in (
-        (Mask(space), (None,)),
-        (Deletion(space, 0.5), (*words, "")),
-        (Substitution(space, 0.5, 2), words),
-        (Exponential(space, epsilon=1.0), words),
-        (noise, noise.strings),
-    ):
-        released = encoded.texts(mechanism.sample(points, rng), table)
-        assert released[2] == TEXTS[2]
-        assert released[0].endswith("left [PERSON].")
 
 
 def test_names_of_several_words_are_one_secret_when_listed():

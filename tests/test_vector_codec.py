@@ -134,7 +134,7 @@ def test_a_declared_codebook(tmp_path):
     codec = VectorCodec.fit({"vectors": ROWS.tolist()}, settings)
     np.testing.assert_array_equal(codec.space.points, words)
     assert rows_of(codec.encode({"vectors": ROWS.tolist()})).tolist() == [[0, 0], [4, 4], [0, 0], [4, 4]]
-    given = VectorCodec.fit({"vectors": ROWS.tolist(), "tier": list("abab")}, OWN, codebook=words)
+    given = VectorCodec.fit({"vectors": ROWS.tolist(), "tier": list("abab")}, settings)
     assert given.tiers.names == ("a", "b")
     assert given.tiers.labels.tolist() == [0, 1]
 
@@ -145,8 +145,11 @@ def test_bad_codebooks(tmp_path):
         VectorCodec.fit({"vectors": ROWS.tolist()}, VectorSettings(points="declared"))
     with pytest.raises(InvalidInput, match=r"is not a \.npy file of vectors"):
         VectorCodec.fit({"vectors": ROWS.tolist()}, VectorSettings(points="declared", codebook=str(tmp_path / "x.npy")))
+    np.save(tmp_path / "narrow.npy", np.array([[1.0], [2.0]]))
     with pytest.raises(InvalidInput, match="vectors of 1 numbers, expected 2"):
-        VectorCodec.fit({"vectors": ROWS.tolist()}, codebook=[[1.0], [2.0]])
+        VectorCodec.fit(
+            {"vectors": ROWS.tolist()}, VectorSettings(points="declared", codebook=str(tmp_path / "narrow.npy"))
+        )
     with pytest.raises(InvalidInput, match="a codebook with points='means'"):
         VectorSettings(codebook="x.npy")
     with pytest.raises(InvalidInput, match="points='kmeans'"):

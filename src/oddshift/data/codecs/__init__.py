@@ -7,9 +7,17 @@ entry point of the group `oddshift.codecs`.
 from typing import Any
 
 from oddshift.base.registry import Registry
-from oddshift.data.codecs.codec import Codec, Columns, Encoded, NamedCells, UnknownValues, named_cells
+from oddshift.data.codecs.codec import (
+    Codec,
+    Columns,
+    Encoded,
+    NamedCells,
+    NoVocabulary,
+    UnknownValues,
+    named_cells,
+)
 from oddshift.data.codecs.coverage import Counts, Coverage, KindCounts
-from oddshift.data.codecs.place_codec import EncodedPlaces, PlaceCodec, PlaceVocabulary
+from oddshift.data.codecs.place_codec import EncodedPlaces, PlaceCodec
 from oddshift.data.codecs.places import PlaceSettings
 from oddshift.data.codecs.table.codec import EncodedTable, TableCodec
 from oddshift.data.codecs.table.rows import TableVocabulary
@@ -28,7 +36,7 @@ from oddshift.data.codecs.text.own_vectors import (
 from oddshift.data.codecs.text.settings import TextSettings
 from oddshift.data.codecs.text.tokens import Tokens, tokenise
 from oddshift.data.codecs.text.vectors import WordVectors, data_folder, read_vectors
-from oddshift.data.codecs.vector_codec import EncodedVectors, NoVocabulary, VectorCodec, VectorSettings
+from oddshift.data.codecs.vector_codec import EncodedVectors, VectorCodec, VectorSettings
 
 CODECS: Registry[type[Any]] = Registry(
     "codec",
@@ -63,7 +71,6 @@ __all__ = [
     "NoVocabulary",
     "PlaceCodec",
     "PlaceSettings",
-    "PlaceVocabulary",
     "TableCodec",
     "TableSettings",
     "TableVocabulary",

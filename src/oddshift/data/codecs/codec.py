@@ -65,6 +65,11 @@ class UnknownValues:
     is_unknown: BoolArray
 
 
+@dataclass(frozen=True, kw_only=True)
+class NoVocabulary:
+    """Points that read as their own coordinates: places and vectors."""
+
+
 @runtime_checkable
 class Encoded(Protocol):
     """Data turned into secrets: all rows are released, and documents are drawn by themselves, unless it says so."""

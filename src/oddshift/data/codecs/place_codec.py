@@ -1,4 +1,4 @@
-"""Places: trajectories as sequences of cells or of listed places, under haversine distance.
+"""Places: trajectories as sequences of cells, under haversine distance.
 
 A secret is where somebody was; the hour of the day stays public. A document is a trip; users are known.
 """
@@ -20,6 +20,7 @@ from oddshift.data.codecs.codec import (
     Columns,
     Encoded,
     NamedCells,
+    NoVocabulary,
     UnknownValues,
     checked_outputs,
     length_of,
@@ -45,13 +46,6 @@ from oddshift.model.tiers import Tiers
 
 HOURS = tuple(f"{hour:02d}h" for hour in range(24))
 """Public symbols: the hour (UTC) of each position."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlaceVocabulary:
-    """Whether points are listed places; otherwise they are the centres of cells."""
-
-    is_listed: bool
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,28 +102,23 @@ class EncodedPlaces(Encoded):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PlaceCodec(Codec):
-    """The cells (or listed places) of the fit part as points; a place outside them is taken for the nearest.
+    """The cells of the fit part as points; a place outside them is taken for the nearest.
 
     `last` is the last interval of each trip so far, when rows come block after block.
     """
 
     settings: PlaceSettings
     space: Space
-    is_listed: bool = False
     last: dict[tuple[str, Hashable], float] | None = None
 
     kind: ClassVar[str] = "location"
     settings_class: ClassVar[type[PlaceSettings]] = PlaceSettings
-    vocabulary_class: ClassVar[type[PlaceVocabulary]] = PlaceVocabulary
+    vocabulary_class: ClassVar[type[NoVocabulary]] = NoVocabulary
 
     @classmethod
-    def fit(
-        cls, columns: Columns, settings: PlaceSettings | None = None, places: npt.ArrayLike | None = None
-    ) -> PlaceCodec:
-        """The cells that contain a fix; or `places` (points of interest by latitude and longitude), visited or not."""
+    def fit(cls, columns: Columns, settings: PlaceSettings | None = None) -> PlaceCodec:
+        """The cells that contain a fix."""
         asked = settings or PlaceSettings()
-        if places is not None:
-            return cls(asked, Space(places, "haversine"), is_listed=True)
         fixes, _ = _fixes(asked, columns, 1, {})
         return cls(asked, Space.merged(cell_centres(fixes.places, asked.cell_km), "haversine")[0])
 
@@ -187,7 +176,7 @@ class PlaceCodec(Codec):
 
     def points(self, rows: FloatArray) -> IntArray:
         """The cell of each place (n, 2); of a place outside all cells, the nearest one."""
-        if self.is_listed or not len(rows):
+        if not len(rows):
             return self.space.nearest(rows)
         return points_of(self.space, self._known, cell_centres(rows, self.settings.cell_km))
 
@@ -197,24 +186,20 @@ class PlaceCodec(Codec):
             raise InvalidInput("the policy keeps stay points only, which rows in a stream cannot give")
         return replace(self, last={})
 
-    def unknown_values(self, encoded: EncodedPlaces, columns: Columns) -> UnknownValues | None:
+    def unknown_values(self, encoded: EncodedPlaces, columns: Columns) -> UnknownValues:
         """Fixes outside every cell in which the fit part has one."""
-        if self.is_listed:
-            return None
         centres = cell_centres(fixes_of(self.settings, columns).places, self.settings.cell_km)
         known = [row.tobytes() in self._known for row in np.ascontiguousarray(centres)]
         return UnknownValues(encoded.order, ~np.array(known, dtype=np.bool_))
 
-    def to_policy(self) -> tuple[PlaceSettings, PlaceVocabulary]:
-        """The settings, and whether places are cells; the points are in the policy already."""
-        return self.settings, PlaceVocabulary(is_listed=self.is_listed)
+    def to_policy(self) -> tuple[PlaceSettings, NoVocabulary]:
+        """The settings; the points are in the policy already."""
+        return self.settings, NoVocabulary()
 
     @classmethod
-    def from_policy(
-        cls, settings: PlaceSettings, vocabulary: PlaceVocabulary, space: Space, tiers: Tiers
-    ) -> PlaceCodec:
+    def from_policy(cls, settings: PlaceSettings, vocabulary: NoVocabulary, space: Space, tiers: Tiers) -> PlaceCodec:
         """The codec over stored points."""
-        return cls(settings, space, vocabulary.is_listed)
+        return cls(settings, space)
 
     @cached_property
     def _known(self) -> dict[bytes, int]:

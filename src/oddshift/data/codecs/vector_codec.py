@@ -26,6 +26,7 @@ from oddshift.data.codecs.codec import (
     Codec,
     Columns,
     Encoded,
+    NoVocabulary,
     checked_outputs,
     length_of,
     marked_positions,
@@ -33,7 +34,7 @@ from oddshift.data.codecs.codec import (
     rows_by_bytes,
 )
 from oddshift.data.codecs.coverage import Counts
-from oddshift.model.metric import METRICS, MetricLike
+from oddshift.model.metric import METRICS
 from oddshift.model.records import Records, numbered, offsets_of
 from oddshift.model.release import one_tier
 from oddshift.model.space import Space
@@ -84,11 +85,6 @@ class VectorSettings:
         return _groups(columns, self.group, rows), "document"
 
 
-@dataclass(frozen=True, kw_only=True)
-class NoVocabulary:
-    """Points that read as their own coordinates: places and vectors."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class EncodedVectors(Encoded):
     """Vectors as secrets; `order` is the row of the data behind each position, `rows` the first of each group."""
@@ -131,27 +127,18 @@ class VectorCodec(Codec):
     vocabulary_class: ClassVar[type[NoVocabulary]] = NoVocabulary
 
     @classmethod
-    def fit(
-        cls,
-        columns: Columns,
-        settings: VectorSettings | None = None,
-        metric: MetricLike | None = None,
-        codebook: npt.ArrayLike | None = None,
-    ) -> VectorCodec:
-        """Points and tiers of some rows; a vector that two tiers share is refused: a tier belongs to the point.
-
-        `metric` is a metric without a registered name, `codebook` an array instead of the file that the settings name.
-        """
+    def fit(cls, columns: Columns, settings: VectorSettings | None = None) -> VectorCodec:
+        """Points and tiers of some rows; a vector that two tiers share is refused: a tier belongs to the point."""
         asked = settings or VectorSettings()
         length_of(columns, asked.wanted(tuple(columns)))
         table = vector_table(columns[asked.vectors], asked.vectors)
         tier = columns.get(asked.tier)
-        if asked.points == "declared" or codebook is not None:
-            space = Space.merged(_declared(asked, codebook, table.shape[1]), metric or asked.metric)[0]
+        if asked.points == "declared":
+            space = Space.merged(_declared(asked, table.shape[1]), asked.metric)[0]
             return cls(asked, space, one_tier(space) if tier is None else _tiers_of_nearest(tier, space, table, asked))
         if asked.points == "means":
             table, tier = cell_means(table, tier, asked.least)
-        space, point = Space.merged(table, metric or asked.metric)
+        space, point = Space.merged(table, asked.metric)
         if tier is None:
             return cls(asked, space, one_tier(space))
         return cls(asked, space, _tiers(tier, point, len(space), asked.is_public))
@@ -233,11 +220,11 @@ def _groups(columns: Columns, group: str, rows: int) -> IntArray:
     return numbered(columns[group])[0]
 
 
-def _declared(asked: VectorSettings, given: npt.ArrayLike | None, width: int) -> FloatArray:
-    """The codebook that was given, or that of the file."""
-    if given is None and not asked.codebook:
+def _declared(asked: VectorSettings, width: int) -> FloatArray:
+    """The codebook of the file."""
+    if not asked.codebook:
         raise InvalidInput("points='declared' without a codebook, expected a .npy file of public vectors")
-    words = read_codebook(asked.codebook) if given is None else finite(given, "codebook", 2)
+    words = read_codebook(asked.codebook)
     if words.shape[1] != width:
         raise InvalidInput(f"the codebook has vectors of {words.shape[1]} numbers, expected {width}")
     return words

@@ -26,7 +26,6 @@ from oddshift.data.codecs import (
     Codec,
     NoVocabulary,
     PlaceSettings,
-    PlaceVocabulary,
     TableSettings,
     TableVocabulary,
     TextSettings,
@@ -73,7 +72,7 @@ def named_codec(codec: Codec) -> tuple[NamedSettings, NamedVocabulary]:
     return forms
 
 
-CodecVocabulary = TextVocabulary | TableVocabulary | PlaceVocabulary | NoVocabulary | NamedVocabulary
+CodecVocabulary = TextVocabulary | TableVocabulary | NoVocabulary | NamedVocabulary
 """What a codec learned from the fit part."""
 
 

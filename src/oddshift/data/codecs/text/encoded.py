@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.base.arrays import BoolArray, IntArray, indices
+from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.codec import Encoded, marked_positions
+from oddshift.data.codecs.codec import Encoded, checked_outputs, marked_positions
 from oddshift.data.codecs.coverage import Counts, KindCounts
-from oddshift.data.codecs.text.casing import MASK, WRITTEN, casing_rules, in_capitals, shown_word
+from oddshift.data.codecs.text.casing import MASK, casing_rules, in_capitals, shown_word
 from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.codecs.text.lexicon import Lexicon
 from oddshift.data.codecs.text.span_detection import FoundTokens, nothing_found
@@ -85,23 +85,18 @@ class EncodedText(Encoded):
             return {"text": list(self.tokens.texts(replaced))}
         return self.cells.put_back(self.tokens, replaced)
 
-    def texts(self, outputs: npt.ArrayLike, words: Sequence[str | None] | None = None) -> tuple[str, ...]:
-        """The documents with every secret replaced by `words[output]`; None masks the word, "" deletes it.
+    def texts(self, outputs: npt.ArrayLike) -> tuple[str, ...]:
+        """The documents with every secret replaced by the word of its output, as that is mostly written.
 
-        `words` are by default the words of the lexicon's points, as they are mostly written. Casing follows the rule of
-        the released word's tier and the public words around, so it reveals nothing that those do not.
+        Casing follows the rule of the released word's tier and the public words around, so it reveals nothing that
+        those do not.
         """
-        return self.tokens.texts(self.replaced(outputs, words))
+        return self.tokens.texts(self.replaced(outputs))
 
-    def replaced(self, outputs: npt.ArrayLike, words: Sequence[str | None] | None = None) -> dict[int, str | None]:
+    def replaced(self, outputs: npt.ArrayLike) -> dict[int, str | None]:
         """What `texts` puts in the place of every secret and masked token, by token number; None deletes it."""
-        if words is None:
-            rules, table = self.lexicon.written(self.casing)
-        else:
-            rules, table = tuple(self._rule(word) for word in words), tuple(words)
-        chosen = indices(outputs, "outputs", len(table))
-        if len(chosen) != len(self.slots):
-            raise InvalidInput(f"outputs has {len(chosen)} entries, expected {len(self.slots)} (one for each secret)")
+        rules, table = self.lexicon.written(self.casing)
+        chosen = checked_outputs(outputs, len(table), len(self.slots))
         opens = self.tokens.breaks[self.slots].tolist()
         heading = self.capitals[self.slots].tolist()
         replaced: dict[int, str | None] = dict(zip(self.masked.tolist(), self.marks, strict=True))
@@ -142,7 +137,8 @@ class EncodedText(Encoded):
 
     def marked(self, outputs: npt.ArrayLike) -> dict[int, str | None]:
         """What a mask puts in the place of every found token: a mark of its kind."""
-        return {**self.replaced(outputs, [None]), **self._marks(True)}
+        checked_outputs(outputs, 1, len(self.slots))
+        return {**dict(zip(self.masked.tolist(), self.marks, strict=True)), **self._marks(True)}
 
     def _marks(self, masked: bool | BoolArray) -> dict[int, str]:
         """The marks of the slots that are shown as such."""
@@ -193,11 +189,6 @@ class EncodedText(Encoded):
     def restored(self) -> tuple[str, ...]:
         """The original texts, byte for byte: the secrets in the clear."""
         return self.tokens.texts()
-
-    def _rule(self, word: str | None) -> str:
-        point = self.lexicon.point_of.get(word or "", -1)
-        rule = "sentence" if point < 0 else self.casing[int(self.tiers.labels[point])]
-        return "sentence" if rule == WRITTEN else rule
 
 
 def encode_tokens(
