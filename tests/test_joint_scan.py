@@ -1,6 +1,4 @@
-"""Attackers scanned together find exactly what each finds alone, and what they share is worked out once."""
-
-from dataclasses import replace
+"""Attackers scanned together find exactly what each finds alone, and what one recalibrates is read once."""
 
 import numpy as np
 import pytest
@@ -60,27 +58,3 @@ def test_scores_are_those_of_the_attackers_alone(case):
         alone = scores(attacker, world.release, world.secrets, budget)
         np.testing.assert_allclose(found.log_score, alone.log_score, rtol=1e-12)
         np.testing.assert_allclose(found.own_score, alone.own_score, rtol=1e-12)
-
-
-def test_a_part_that_two_attackers_have_is_read_once(case, monkeypatch):
-    world, attackers, budget = case
-    calls, terms = [], Cooccurrence.terms
-
-    def counted(self, known, release):
-        calls.append(len(release))
-        return terms(self, known, release)
-
-    monkeypatch.setattr(Cooccurrence, "terms", counted)
-    joint_scores(attackers, world.release, world.secrets, budget)
-    assert sum(calls) == len(world.release)
-
-
-def test_other_counts_are_not_taken_for_the_same(case):
-    world, (_, pairs, counts, _), budget = case
-    half = world.known.fit.take(np.arange(len(world.known.fit) // 2))
-    other = fit_cooccurrence(replace(world.known, fit=half))
-    mine = Combination(world.known, (other,), pairs.weights, name="half")
-    found = joint_scores([mine, counts], world.release, world.secrets, budget)[0]
-    alone = scores(mine, world.release, world.secrets, budget)
-    np.testing.assert_allclose(found.log_score, alone.log_score, rtol=1e-12)
-    assert not np.allclose(found.log_score, scores(pairs, world.release, world.secrets, budget).log_score)

@@ -10,7 +10,7 @@ from studies.worlds import exact_attacker
 
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.candidate_sampling import prior_part
-from oddshift.attackers.combination import Combination, may_share
+from oddshift.attackers.combination import Combination
 from oddshift.attackers.controls import Own
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.portfolio import common_parts, dense_parts, fit_portfolio, row_parts
@@ -173,7 +173,6 @@ def test_it_serves_other_mechanisms_and_is_kept(tmp_path):
     save_graph(tmp_path / "found.npz", found.parts)
     again = replace(found, parts=load_graph(tmp_path / "found.npz"))
     np.testing.assert_array_equal(next(again.candidate_beliefs(here.release)).log_prior, priors[0])
-    assert not may_share(found, found), "each has a prior of its own"
 
 
 def silent_words(records):

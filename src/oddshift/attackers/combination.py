@@ -4,10 +4,6 @@ shift(x) = log M(y_l|x) + Σ_k u_k·max(c_k(x), 0) + v_k·min(c_k(x), 0) with u,
 that give the best log score on held-out documents: that two secrets were seen together and that they never were are
 known with unlike certainty. The score is convex in the weights, so what comes back is at least as good there as the
 best of the parts and as `own` (all 0).
-
-Several combinations read in one pass: a part that two of them have is worked out once for both.
-
-Parts are the same where nothing but the mechanism could tell them apart, and the mechanism is the same for all.
 """
 
 from __future__ import annotations
@@ -27,14 +23,12 @@ from oddshift.attackers.candidate_sampling import (
     prior_part,
     terms_by_tier,
 )
-from oddshift.attackers.cooccurrence import Cooccurrence
-from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.paired_log_score import choosing_clusters
 from oddshift.attackers.term_weights import ContextTerms, best_weights_of_sides
 from oddshift.attackers.training import split
 from oddshift.base.arrays import BoolArray, FloatArray
 from oddshift.base.errors import InvalidInput
-from oddshift.base.identity import content, fingerprint
+from oddshift.base.identity import content
 from oddshift.model.records import Records
 from oddshift.model.release import Release, set_numbers
 from oddshift.model.tiers import Tiers
@@ -229,55 +223,3 @@ class _Weighing:
         read = [against(attacker, there) for attacker in self.fitted]
         terms = held_out_by_tier(read, there, self.held, np.random.default_rng(self.seed))
         return weights_by_tier(terms, there.tiers, len(read))
-
-
-def may_share(one: Attacker, other: Attacker) -> bool:
-    """Whether both are combinations under one prior for all positions against the very same mechanism."""
-    both = (one, other)
-    return all(isinstance(each, Combination) and prior_part(each.parts) is None for each in both) and (
-        getattr(one, "known", None) is getattr(other, "known", None)
-    )
-
-
-def shared_beliefs(readers: Sequence[Combination], release: Release) -> Iterator[tuple[int, Beliefs]]:
-    """What `candidate_beliefs` of each gives, with the place of the reader; all must share (`may_share`).
-
-    >>> list(shared_beliefs([], None))
-    []
-    """
-    if not readers:
-        return
-    places, parts = _distinct(readers)
-    known, used = readers[0].known, np.zeros(len(parts), dtype=np.bool_)
-    for reader, mine in zip(readers, places, strict=True):
-        used[mine] |= reader.weighed
-    parts = prepared(parts, release, used)
-    for first, block in release_blocks(release, len(known.log_prior), BLOCK_ENTRIES):
-        for found in terms_by_tier(parts, known, block, used, None):
-            for place, (reader, mine) in enumerate(zip(readers, places, strict=True)):
-                terms = replace(found, terms=tuple(found.terms[k] for k in mine))
-                yield place, Beliefs(first + found.positions, reader.shift_of(terms), found.log_prior, found.points)
-
-
-def _distinct(readers: Sequence[Combination]) -> tuple[list[list[int]], list[Attacker]]:
-    """The places of each reader's parts among the distinct ones, and those."""
-    number: dict[object, int] = {}
-    parts: list[Attacker] = []
-    places = []
-    for reader in readers:
-        mine = []
-        for part in reader.parts:
-            key = _content(part)
-            if key not in number:
-                number[key] = len(parts)
-                parts.append(part)
-            mine.append(number[key])
-        places.append(mine)
-    return places, parts
-
-
-def _content(part: Attacker) -> object:
-    """What tells parts apart: the counts of co-occurrence, another law or attacker by itself."""
-    if not isinstance(part, LawAttacker):
-        return id(part)
-    return fingerprint(part.law) if isinstance(part.law, Cooccurrence) else id(part.law)

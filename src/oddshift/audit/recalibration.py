@@ -5,8 +5,8 @@ score on the select documents. A violation is shown by a recalibrated attacker o
 
 Several attackers against one release in one pass: what they have in common is worked out once.
 
-Combinations share their parts, and a recalibrated attacker reads the beliefs of the one that it recalibrates. What is
-found is that of a scan of each attacker alone.
+A recalibrated attacker reads the beliefs of the one that it recalibrates. What is found is that of a scan of each
+attacker alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import cast
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs
-from oddshift.attackers.combination import Combination, may_share, shared_beliefs
 from oddshift.attackers.paired_log_score import Units, gain, units_of
 from oddshift.audit.beliefs import Joining, TierBeliefs, tier_beliefs
 from oddshift.audit.scan import Budget, Scan, Scanning, Scores, refuse_gaps
@@ -211,11 +210,11 @@ def beliefs_together(attackers: Sequence[Attacker], release: Release) -> Iterato
     """
     readers = [*attackers, *_unlisted(attackers)]
     followers = _followers(readers)
-    left = [place for place in range(len(readers)) if place not in {k for each in followers.values() for k in each}]
-    while left:
-        group = [place for place in left if place == left[0] or may_share(readers[left[0]], readers[place])]
-        left = [place for place in left if place not in group]
-        for place, block in _group_beliefs(readers, group, release):
+    following = {follower for each in followers.values() for follower in each}
+    for place, reader in enumerate(readers):
+        if place in following:
+            continue
+        for block in getattr(reader, "candidate_beliefs", reader.beliefs)(release):
             if place < len(attackers):
                 yield place, block
             for follower in followers.get(place, []):
@@ -239,14 +238,3 @@ def _followers(attackers: Sequence[Attacker]) -> dict[int, list[int]]:
                     found.setdefault(base, []).append(place)
                     break
     return found
-
-
-def _group_beliefs(
-    attackers: Sequence[Attacker], group: Sequence[int], release: Release
-) -> Iterator[tuple[int, Beliefs]]:
-    if len(group) > 1:
-        shared = shared_beliefs([cast(Combination, attackers[place]) for place in group], release)
-        yield from ((group[number], block) for number, block in shared)
-        return
-    one = attackers[group[0]]
-    yield from ((group[0], block) for block in getattr(one, "candidate_beliefs", one.beliefs)(release))
