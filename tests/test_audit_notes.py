@@ -40,11 +40,11 @@ def known_of(epsilon=1.0, tiers=None) -> Knowledge:
 def result(name="counts", *, learned=True, largest=1.0, split=None, joint_gain=0.5, with_context=False):
     rates = TierRates(
         tier="all", documents=90, positions=200, uniform=0.1, anchored=0.1, diagnostic=0.1, worst=None,
-        worst_documents=0, top1=0.5, top5=0.9, before=0.0, mean=0.2, quantiles=(0.1, 0.2, 0.3), pair_split=split,
+        worst_documents=0, top1=0.5, before=0.0, mean=0.2, pair_split=split,
     )  # fmt: skip
     return AttackerResult(
         name=name, with_context=with_context, log_score=1.0, gain=0.5, gain_error=0.1, joint_gain=joint_gain,
-        joint_gain_error=0.1, select_gain=0.5, learned=learned, largest=largest, tiers=(rates,),
+        joint_gain_error=0.1, learned=learned, largest=largest, tiers=(rates,),
         histogram=np.zeros((2, 1, 121)), curve=Curve(),
     )  # fmt: skip
 

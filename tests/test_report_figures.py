@@ -35,7 +35,7 @@ def numbers_of(drawn):
 def tier_rates(tier, anchored, uniform=0.01, split=None):
     return TierRates(
         tier=tier, documents=100, positions=300, uniform=uniform, anchored=anchored, diagnostic=0.0, worst=None,
-        worst_documents=0, top1=0.5, top5=0.9, before=0.0, mean=0.3, quantiles=(0.1, 0.2, 0.3), pair_split=split,
+        worst_documents=0, top1=0.5, before=0.0, mean=0.3, pair_split=split,
     )  # fmt: skip
 
 
@@ -45,7 +45,7 @@ def attacker_row(name, rates, *, learned=True, largest=2.0, counts=None, split=N
     tiers = tuple(tier_rates(tier, rate, split=split) for tier, rate in zip(TIERS, rates, strict=True))
     return AttackerResult(
         name=name, with_context=False, log_score=1.0, gain=0.1, gain_error=0.01, joint_gain=0.1,
-        joint_gain_error=0.01, select_gain=0.1, learned=learned, largest=largest, tiers=tiers,
+        joint_gain_error=0.01, learned=learned, largest=largest, tiers=tiers,
         histogram=histogram_counts, curve=Curve(),
     )  # fmt: skip
 

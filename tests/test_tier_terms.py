@@ -134,7 +134,7 @@ def test_a_scan_over_candidates_is_the_scan_over_all_points(world, parts):
     np.testing.assert_array_equal(first.rank, second.rank)
     np.testing.assert_allclose(first.anchored, second.anchored)
     np.testing.assert_allclose(first.uniform, second.uniform)
-    np.testing.assert_allclose(first.details.drawn, second.details.drawn)
+    np.testing.assert_allclose(first.details.histogram, second.details.histogram)
 
 
 def test_held_out_terms_of_the_tiers_are_those_of_all_positions(world, parts):

@@ -62,10 +62,8 @@ class TierRates:
     worst: float | None
     worst_documents: int
     top1: float
-    top5: float
     before: float
     mean: float
-    quantiles: tuple[float, float, float]
     pair_split: PairSplit | None
 
 
@@ -88,7 +86,6 @@ class AttackerResult:
     gain_error: float
     joint_gain: float
     joint_gain_error: float
-    select_gain: float
     learned: bool
     largest: float
     tiers: tuple[TierRates, ...]
@@ -242,12 +239,10 @@ def tier_rates(scan: Scan, truth: Records, tiers: Tiers, worst: dict[int, FloatA
             "anchored": scan.anchored,
             "diagnostic": detail.diagnostic,
             "top1": scan.hit,
-            "top5": (scan.rank < 5).astype(np.float64),
             "before": scan.prior_hit,
-            "mean": detail.mean[:, 0],
+            "mean": detail.mean,
         }
         means = {key: float(units.means(value, keep).mean()) for key, value in values.items()}
-        low, middle, high = (float(q) for q in np.quantile(detail.drawn[keep, 0], (0.5, 0.9, 0.99)))
         seen = worst.get(tier)
         rows.append(
             TierRates(
@@ -256,7 +251,6 @@ def tier_rates(scan: Scan, truth: Records, tiers: Tiers, worst: dict[int, FloatA
                 positions=int(keep.sum()),
                 worst=None if seen is None else float(seen.mean()),
                 worst_documents=0 if seen is None else len(seen),
-                quantiles=(low, middle, high),
                 pair_split=_pair_split(scan, units, keep, tiers, tier),
                 **means,
             )
@@ -296,7 +290,6 @@ def attacker_result(
         gain_error=total.error,
         joint_gain=joint.mean,
         joint_gain_error=joint.error,
-        select_gain=gain(own.select.log_score, found.select.log_score, chosen_by).mean,
         learned=standing(found.select, chosen_by).learned,
         largest=float(found.certify.details.largest.max()),
         tiers=tier_rates(found.certify, releases.certify, releases.budget.tiers, worst),

@@ -78,16 +78,14 @@ class Scores:
 class ScanDetail:
     """What an audit shows of every position in addition to the rates (rows follow the release's positions).
 
-    `diagnostic` is the anchored share beyond scale·ε; `largest` the largest mPL of the truth; `mean` and `drawn` are
-    the mean of mPL and one draw of it under the anchored and the uniform law, (positions, 2). `across` is how much of
-    the two rates comes from pairs across two tiers, (positions, 2); 0 where tiers are public. `histogram` is (laws,
-    tiers, BINS + 1) counts of pairs.
+    `diagnostic` is the anchored share beyond scale·ε; `largest` and `mean` are of the mPL of the truth; `across` is how
+    much of the anchored and of the uniform rate comes from pairs across two tiers, (positions, 2); 0 where tiers are
+    public. `histogram` is (laws, tiers, BINS + 1) counts of pairs.
     """
 
     diagnostic: FloatArray
     largest: FloatArray
     mean: FloatArray
-    drawn: FloatArray
     across: FloatArray
     histogram: FloatArray
 
@@ -160,7 +158,7 @@ class Scanning:
     budget: Budget
     alone: OwnScores
     parts: Mapping[int, Space]
-    drawn: _Drawn | None
+    steps: IntArray | None
 
     @classmethod
     def begin(
@@ -168,8 +166,8 @@ class Scanning:
     ) -> Scanning:
         """Nothing is scanned yet."""
         parts = budget.spaces(truth)
-        drawn = _Drawn.by_position(truth, parts, budget.tiers, rng) if needs_uniform else None
-        return cls(budget, OwnScores(budget.mechanism, budget.tiers, release, truth), parts, drawn)
+        steps = _anchor_steps(truth, parts, budget.tiers, rng) if needs_uniform else None
+        return cls(budget, OwnScores(budget.mechanism, budget.tiers, release, truth), parts, steps)
 
     def empty(self, *, detailed: bool) -> Scan:
         """A scan to be filled."""
@@ -180,7 +178,7 @@ class Scanning:
             hit=np.zeros(n),
             prior_hit=np.zeros(n),
             anchored=np.zeros(n),
-            uniform=None if self.drawn is None else np.zeros(n),
+            uniform=None if self.steps is None else np.zeros(n),
             detail=_empty_detail(n, len(self.budget.tiers)) if detailed else None,
         )
 
@@ -192,9 +190,9 @@ class Scanning:
         out.hit[block.positions] = block.prior_hit if block.is_idle else out.rank[block.positions] == 0
         if len(block.index) < FEWEST:
             return
-        _anchored(out, block, self.parts[block.tier], self.budget, self.drawn)
-        if self.drawn is not None:
-            _uniform(out, block, self.parts[block.tier], self.budget, self.drawn)
+        _anchored(out, block, self.parts[block.tier], self.budget)
+        if self.steps is not None:
+            _uniform(out, block, self.parts[block.tier], self.budget, self.steps)
 
     def score(self, out: Scores, block: TierBeliefs) -> None:
         """The log scores of some beliefs."""
@@ -217,8 +215,7 @@ def _empty_detail(n: int, tiers: int) -> ScanDetail:
     return ScanDetail(
         diagnostic=np.zeros(n),
         largest=np.zeros(n),
-        mean=np.zeros((n, 2)),
-        drawn=np.zeros((n, 2)),
+        mean=np.zeros(n),
         across=np.zeros((n, 2)),
         histogram=np.zeros((2, tiers, BINS + 1)),
     )
@@ -229,28 +226,17 @@ def _score(out: Scores, block: TierBeliefs, alone: OwnScores) -> None:
     out.own_score[block.positions] = alone.of(block)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Drawn:
-    """What is drawn for every position, as steps from one candidate to another: whatever the blocks, the same.
-
-    `anchor` leads from the truth to the other anchor of the uniform law; `shown` from the anchor of each law to the
-    candidate whose leakage is shown, (2, positions).
-    """
-
-    anchor: IntArray
-    shown: IntArray
-
-    @classmethod
-    def by_position(cls, truth: Records, parts: Mapping[int, Space], tiers: Tiers, rng: np.random.Generator) -> _Drawn:
-        labels = truth.tier_of_position(tiers)
-        anchor, shown = np.zeros(len(labels), dtype=np.int64), np.zeros((2, len(labels)), dtype=np.int64)
-        for tier, part in parts.items():
-            mine, n = np.flatnonzero(labels == tier), max(FEWEST, len(part))
-            anchor[mine], shown[0, mine], shown[1, mine] = (rng.integers(1, n, len(mine)) for _ in range(3))
-        return cls(anchor, shown)
+def _anchor_steps(truth: Records, parts: Mapping[int, Space], tiers: Tiers, rng: np.random.Generator) -> IntArray:
+    """Steps from the truth to the other anchor of the uniform law, drawn by position: whatever the blocks, the same."""
+    labels = truth.tier_of_position(tiers)
+    steps = np.zeros(len(labels), dtype=np.int64)
+    for tier, part in parts.items():
+        mine = np.flatnonzero(labels == tier)
+        steps[mine] = rng.integers(1, max(FEWEST, len(part)), len(mine))
+    return steps
 
 
-def _anchored(out: Scan, block: TierBeliefs, part: Space, budget: Budget, drawn: _Drawn | None) -> None:
+def _anchored(out: Scan, block: TierBeliefs, part: Space, budget: Budget) -> None:
     """Compare each truth with every candidate."""
     n, positions, detail = len(block.index), block.positions, out.detail
     if block.is_idle:
@@ -260,7 +246,7 @@ def _anchored(out: Scan, block: TierBeliefs, part: Space, budget: Budget, drawn:
     gap, distance = _gaps(block, block.truth, part)
     beyond = exceeds(gap, distance, budget.epsilon)
     out.anchored[positions] = row_counts(beyond) / (n - 1)
-    if detail is None or drawn is None:
+    if detail is None:
         return
     scale, labels = budget.tiers.scales[block.tier], budget.tiers.labels[block.index]
     scaled = beyond if scale == 1.0 else exceeds(gap, distance, scale * budget.epsilon)
@@ -268,10 +254,11 @@ def _anchored(out: Scan, block: TierBeliefs, part: Space, budget: Budget, drawn:
     detail.across[positions, 0] = _across(beyond, labels, block.truth) / (n - 1)
     gap /= distance
     detail.largest[positions] = gap.max(axis=1)
-    _record(detail, block, gap, (block.truth + drawn.shown[0, positions]) % n, law=0, epsilon=budget.epsilon)
+    detail.mean[positions] = gap.sum(axis=1) / (n - 1)
+    _record(detail, block, gap, law=0, epsilon=budget.epsilon)
 
 
-def _uniform(out: Scan, block: TierBeliefs, part: Space, budget: Budget, drawn: _Drawn) -> None:
+def _uniform(out: Scan, block: TierBeliefs, part: Space, budget: Budget, steps: IntArray) -> None:
     """Compare one other candidate than the truth with every candidate."""
     n, positions, detail = len(block.index), block.positions, out.detail
     assert out.uniform is not None
@@ -279,7 +266,7 @@ def _uniform(out: Scan, block: TierBeliefs, part: Space, budget: Budget, drawn: 
         if detail is not None:
             detail.histogram[1, block.tier, 0] += len(positions) * (n - 1)
         return
-    anchor = (block.truth + drawn.anchor[positions]) % n
+    anchor = (block.truth + steps[positions]) % n
     gap, distance = _gaps(block, anchor, part)
     beyond = exceeds(gap, distance, budget.epsilon)
     beyond[np.arange(len(beyond)), block.truth] = False
@@ -288,7 +275,7 @@ def _uniform(out: Scan, block: TierBeliefs, part: Space, budget: Budget, drawn: 
         across = _across(beyond, budget.tiers.labels[block.index], anchor)
         detail.across[positions, 1] = 2.0 / n * detail.across[positions, 0] + across / n
         gap /= distance
-        _record(detail, block, gap, (anchor + drawn.shown[1, positions]) % n, law=1, epsilon=budget.epsilon)
+        _record(detail, block, gap, law=1, epsilon=budget.epsilon)
 
 
 def _gaps(block: TierBeliefs, anchor: IntArray, part: Space) -> tuple[FloatArray, FloatArray]:
@@ -313,19 +300,14 @@ def _across(beyond: BoolArray, labels: IntArray, anchor: IntArray) -> IntArray:
     return row_counts(beyond & (labels[anchor][:, None] != labels))
 
 
-def _record(
-    out: ScanDetail, block: TierBeliefs, leak: FloatArray, shown: IntArray, *, law: int, epsilon: float
-) -> None:
-    """Mean, one draw and histogram of the leakage between each row's anchor and all others."""
-    positions, n = block.positions, leak.shape[1]
-    out.mean[positions, law] = leak.sum(axis=1) / (n - 1)
-    out.drawn[positions, law] = block.at(leak, shown)
+def _record(out: ScanDetail, block: TierBeliefs, leak: FloatArray, *, law: int, epsilon: float) -> None:
+    """The histogram of the leakage between each row's anchor and all others."""
     bin_of = min(BINS / (HISTOGRAM_SPAN * epsilon), float(np.finfo(np.float64).max))
     with np.errstate(over="ignore"):  # of a tiny budget whatever leaks lies in the last bin
         leak *= bin_of
     bins = np.minimum(leak, BINS, out=leak).astype(np.int64)
     counts = np.bincount(bins.ravel(), minlength=BINS + 1).astype(np.float64)
-    counts[0] -= len(positions)  # an anchor is not compared with itself
+    counts[0] -= len(leak)  # an anchor is not compared with itself
     out.histogram[law, block.tier] += counts
 
 
