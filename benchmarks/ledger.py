@@ -47,6 +47,11 @@ GROWTH = 0.1
 SERVER = {"shared_buffers": "2GB", "max_wal_size": "16GB", "checkpoint_timeout": "30min", "wal_compression": "on"}
 """Settings of the server, as docs/production.md states them."""
 
+TAKEN = {
+    "tables and indexes of PostgreSQL": "pg_database_size(current_database())",
+    "log that PostgreSQL writes (WAL)": "pg_current_wal_lsn() - '0/0'::pg_lsn",
+}
+
 WRITTEN = {
     ".csv": lambda texts: "text\n" + "".join(f'"{text}"\n' for text in texts),
     ".jsonl": lambda texts: "".join(json.dumps({"text": text}) + "\n" for text in texts),
@@ -224,16 +229,17 @@ def local_server() -> Iterator[Any]:
 
 
 @cache
-def engines(millions: int) -> tuple[list[Line], dict[str, ClaimCost], float]:
-    """Both engines, what a key costs in a ledger of that size, and the bytes of a key in an embedded one."""
+def engines(millions: int) -> tuple[list[Line], dict[str, ClaimCost], dict[str, float]]:
+    """Both engines, what a key costs in a ledger of that size, and the bytes that a key takes on disk."""
     with tempfile.TemporaryDirectory() as name:
-        for folder in ("first", "1", "2", "4"):
+        for folder in ("first", "small", "1", "2", "4"):
             (Path(name) / folder).mkdir()
         claimed_by(Ledger(Path(name) / "first" / LEDGER), random_batch())
         ledger = Ledger(Path(name) / LEDGER)
         lines, cost = growth("embedded", ledger, millions)
-        size = sum(path.stat().st_size for path in Path(name).glob(f"{LEDGER}*")) / (1e6 * millions)
-        lines.append(one_by_one("embedded", ledger))
+        size = {"an embedded ledger": Path(ledger.path).stat().st_size / (1e6 * millions)}
+        small = Ledger(Path(name) / "small" / LEDGER)
+        lines += [*growth("embedded", small, millions, size=SMALL)[0], one_by_one("embedded", ledger)]
         for writers in (1, 2, 4):
             lines.append(at_once("embedded", Ledger(Path(name) / str(writers) / LEDGER), writers))
     costs = {"embedded": cost}
@@ -241,6 +247,8 @@ def engines(millions: int) -> tuple[list[Line], dict[str, ClaimCost], float]:
         with local_server() as server:
             ledger, pid = Ledger(server.address), server.process.pid
             more, costs["PostgreSQL"] = growth("PostgreSQL", ledger, millions, pid)
+            for what, asked in TAKEN.items():
+                size[what] = float(server.run(f"SELECT {asked}")[0][0]) / (1e6 * millions)
             lines += [*more, *(at_once("PostgreSQL", ledger, n, server=pid) for n in (1, 2, 4, 8))]
             lines.append(one_by_one("PostgreSQL", ledger))
     except InvalidInput as error:

@@ -1,8 +1,4 @@
-"""Speed and memory of protecting: the sampling step, texts from end to end, and files of 20 and 400 MB.
-
-`python -m benchmarks protect` leaves the large file out; `python -m benchmarks.protect --write` measures everything and
-keeps the table in docs/protect.md.
-"""
+"""Speed and memory of protecting: draws, texts from end to end beside spaCy and Presidio, files of two sizes."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ from typing import Any
 import numpy as np
 from studies.published import read_published
 
-from benchmarks.table import Line, cpu, forget, markdown
+from benchmarks.table import Line, cpu, forget
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TextCodec, TextSettings, data_folder, read_vectors
@@ -29,8 +25,6 @@ from oddshift.protect import Sanitizer, os_uniforms
 from oddshift.protect.noise import Draws
 from oddshift.protect.policies import Policy, make_policy, save_policy
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "protect.md"
-START, END = "<!-- measured -->", "<!-- /measured -->"
 POINTS, DRAWS, BLOCK = 11_000, 3_600_000, 50_000  # 100 MB of AG News hold so many secrets
 
 
@@ -218,7 +212,7 @@ def memory(policy: Policy, sizes: tuple[int, ...]) -> list[Line]:
     ]
 
 
-def run(sizes: tuple[int, ...] = (20,)) -> list[Line]:
+def run(sizes: tuple[int, ...] = (4, 32)) -> list[Line]:
     lines = sampling()
     try:
         read_published("ag_news")
@@ -226,16 +220,3 @@ def run(sizes: tuple[int, ...] = (20,)) -> list[Line]:
         return [*lines, Line("AG News", "left out: no real data here")]
     policy = ag_policy()
     return [*lines, *end_to_end(policy), *memory(policy, sizes)]
-
-
-def write(lines: list[Line]) -> None:
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
-    after = rest.partition(END)[2]
-    PAGE.write_text(f"{before}{START}\n{markdown(lines)}\n{END}{after}", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    measured = run((20, 400) if "--write" in sys.argv else (20,))
-    print(markdown(measured))
-    if "--write" in sys.argv:
-        write(measured)

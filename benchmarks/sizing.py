@@ -29,13 +29,13 @@ ROWS, MACHINES, CORES = 10**9, 100, 16
 
 @dataclass(frozen=True)
 class UnitCosts:
-    """CPU seconds of one record in each step, by engine in the claim, bytes in the ledger, and bytes of a text."""
+    """CPU seconds of one record in each step, by engine in the claim, bytes on disk, and bytes of a text."""
 
     key: float
     draw: float
     names: float | None
     claims: dict[str, ClaimCost]
-    ledger_bytes: float
+    ledger_bytes: dict[str, float]
     text_bytes: float
 
 
@@ -95,10 +95,9 @@ def lines(costs: UnitCosts, rows: int = ROWS, machines: int = MACHINES, cores: i
     gigabytes = 1e-9 * rows
     return [
         *made,
-        Line(
-            "an embedded ledger",
-            f"{costs.ledger_bytes:,.0f} bytes for each record",
-            f"{costs.ledger_bytes * gigabytes:,.0f} GB",
+        *(
+            Line(what, f"{size:,.0f} bytes for each record", f"{size * gigabytes:,.0f} GB")
+            for what, size in costs.ledger_bytes.items()
         ),
         Line("keys in the hidden folder", f"{WIDTH} bytes for each record", f"{WIDTH * gigabytes:,.0f} GB"),
         Line(

@@ -1,6 +1,6 @@
 """Streams: texts answered one at a time, with and without others that wait, and with the ledger that claims them.
 
-`python -m benchmarks.stream`. Lines that wait together are claimed and drawn together; a client that sends a line only
+`python -m benchmarks stream`. Lines that wait together are claimed and drawn together; a client that sends a line only
 after the answer to the last one pays the whole cost of a call, and of a flush of the ledger to disk, for every line.
 """
 

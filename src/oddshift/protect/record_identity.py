@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import numpy as np
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import PlaceSettings
@@ -52,6 +54,25 @@ class KnownBy:
         users = (self.user,) if self.user else ()
         return tuple(dict.fromkeys((*self.columns, *users, *(name for way in self.ways for name in way), *self.rows)))
 
+    @property
+    def width(self) -> int:
+        """Bytes that are noted of each record."""
+        return WIDTH * (1 + bool(self.user) + len(self.ways) + bool(self.rows))
+
+    def packed(self, batch: KeyBatch) -> bytes:
+        """What is noted of a batch, record by record."""
+        users, rows = ([batch.users] if self.user else []), ([batch.rows] if self.rows else [])
+        parts = [batch.keys, *users, *batch.ways, *rows]
+        return np.stack([np.frombuffer(part, dtype=f"V{WIDTH}") for part in parts], axis=1).tobytes()
+
+    def unpacked(self, noted: bytes) -> KeyBatch:
+        """The batch of some records."""
+        columns = np.frombuffer(noted, dtype=f"V{WIDTH}").reshape(-1, self.width // WIDTH).T
+        keys, *parts = (column.tobytes() for column in columns)
+        users = parts.pop(0) if self.user else b""
+        rows = parts.pop() if self.rows else b""
+        return KeyBatch(keys, users, tuple(parts), rows)
+
     def batch(self, keys: RecordKeys, block: Block, first: int) -> KeyBatch:
         """The keys of a block; `first` is the number of its first record."""
         cells = [block.cells(name) for name in self.columns]
@@ -85,9 +106,11 @@ class Survey:
     `mark` names the input: a keyed hash of its records in their order.
     """
 
+    known: KnownBy
     place: Path | None
-    mark: str
-    new_keys: tuple[str, ...]
+    records: int = 0
+    mark: str = ""
+    new_keys: tuple[str, ...] = ()
     in_memory: list[KeyBatch] = field(default_factory=list)
 
     def batches(self) -> Iterator[KeyBatch]:
@@ -95,22 +118,15 @@ class Survey:
         if self.place is None:
             yield from self.in_memory
             return
-        with ExitStack() as stack:
-            keys = stack.enter_context(self.place.open("rb"))
-            others = {
-                path.suffix: stack.enter_context(path.open("rb"))
-                for path in sorted(self.place.parent.glob(f"{self.place.name}.*"))
-            }
-            while part := keys.read(AT_ONCE * WIDTH):
-                found = {name: stream.read(len(part)) for name, stream in others.items()}
-                ways = tuple(keys for name, keys in found.items() if name.startswith(_WAY))
-                yield KeyBatch(part, found.get(_USERS, b""), ways, found.get(_ROWS, b""))
+        with self.place.open("rb") as stream:
+            while part := stream.read(AT_ONCE * self.known.width):
+                yield self.known.unpacked(part)
 
     def key(self, row: int) -> bytes:
         """The key of one record, by its number from 1."""
         assert self.place is not None
         with self.place.open("rb") as stream:
-            stream.seek((row - 1) * WIDTH)
+            stream.seek((row - 1) * self.known.width)
             return stream.read(WIDTH)
 
 
@@ -119,20 +135,19 @@ def survey(file: DataFile, known: KnownBy, keys: RecordKeys, place: Path | None,
     total = hashlib.blake2b(key=keys.secret, digest_size=32, person=b"input")
     new: dict[str, None] = {}
     in_memory: list[KeyBatch] = []
-    first = 1
-    with ExitStack() as stack:
-        sinks = {name: stack.enter_context(byte_sink(_beside(place, name))) for name in _kinds(known)} if place else {}
+    records = 0
+    with nullcontext(lambda part: None) if place is None else byte_sink(place) as put:
         for block in _narrowed(file, known).blocks(uncounted):
-            batch = known.batch(keys, block, first)
+            batch = known.batch(keys, block, records + 1)
             if isinstance(block, JsonLinesBlock):
                 new.update(dict.fromkeys(_new_keys(block, file, allow_new_keys)))
-            first += len(block)
+            records += len(block)
             total.update(batch.keys)
             if place is None:
                 in_memory.append(batch)
-            for name, put in sinks.items():
-                put(_of_kind(batch, name))
-    return Survey(place, total.hexdigest(), tuple(new), in_memory)
+            else:
+                put(known.packed(batch))
+    return Survey(known, place, records, total.hexdigest(), tuple(new), in_memory)
 
 
 def _narrowed(file: DataFile, known: KnownBy) -> DataFile:
@@ -153,22 +168,3 @@ def _new_keys(block: JsonLinesBlock, file: DataFile, is_allowed: bool) -> Iterat
                     "--allow-new-keys allows it"
                 )
             yield key
-
-
-_USERS, _ROWS, _WAY = ".users", ".rows", ".way"  # what is noted next to the first keys, in files of their own
-
-
-def _kinds(known: KnownBy) -> list[str]:
-    """What is noted of each record."""
-    ways = [f"{_WAY}{n:04d}" for n in range(len(known.ways))]
-    return ["", *([_USERS] if known.user else []), *ways, *([_ROWS] if known.rows else [])]
-
-
-def _of_kind(batch: KeyBatch, name: str) -> bytes:
-    if name.startswith(_WAY):
-        return batch.ways[int(name.removeprefix(_WAY))]
-    return {"": batch.keys, _USERS: batch.users, _ROWS: batch.rows}[name]
-
-
-def _beside(place: Path, name: str) -> Path:
-    return place.with_name(place.name + name)

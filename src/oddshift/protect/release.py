@@ -108,13 +108,14 @@ def _protect_file(
             release = ledger.prepare(work.terms, staging.staged)
             with _abandoned_on_error(ledger, release, staging):
                 found = work.survey(ledger, staging.keys)
-                tell(work.as_they_are(found))
+                names = work.as_they_are(found.new_keys)
+                tell(names)
                 claimed = ledger.claim(found.batches(), work.terms, release=release)
                 with kept_cells(staging.cells) as cells:
                     work.run(staging.part, count, work.overrides(claimed, found, cells, ledger))
                 if moments != [path.stat().st_mtime_ns for path in work.file.files]:
                     raise InvalidInput(f"{start} changed while it was read; nothing was released")
-                done = work.report(target, found, claimed)
+                done = work.report(target, found.mark, names, claimed)
                 ledger.publishing(release)
                 staging.publish(sidecar(done))
             ledger.finish(
@@ -133,10 +134,11 @@ def _rehearse(
     """Count what would be released, and ask the ledger whether it may be; nothing is written, not even a new ledger."""
     keys = ledger.keys() if ledger.exists else RecordKeys(bytes(32))
     found = survey(work.file, work.known, keys, None, allow_new_keys=work.settings.allow_new_keys)
-    tell(work.as_they_are(found))
+    names = work.as_they_are(found.new_keys)
+    tell(names)
     claimed = ledger.preview(found.batches(), work.terms) if ledger.exists else None
     work.run(None, count, None)
-    return work.report(out, found if ledger.exists else replace(found, mark=""), claimed)
+    return work.report(out, found.mark if ledger.exists else "", names, claimed)
 
 
 @contextmanager

@@ -125,10 +125,10 @@ class ReleaseWork:
         """Released rows, kept until the release is measured."""
         return ReleaseSample(self.codec, self.file.names)
 
-    def as_they_are(self, found: Survey) -> tuple[str, ...]:
+    def as_they_are(self, new_keys: tuple[str, ...]) -> tuple[str, ...]:
         """Columns, keys and names of files that are released as they are."""
         replaced = {*self.codec.released, *self._renamed}
-        columns = tuple(name for name in (*self.file.names, *found.new_keys) if name not in replaced)
+        columns = tuple(name for name in (*self.file.names, *new_keys) if name not in replaced)
         if not isinstance(self.file, TextFolder):
             return columns
         return (*columns, *(path.relative_to(self.file.path).as_posix() for path in self.file.files))
@@ -214,15 +214,15 @@ class ReleaseWork:
     def _sanitizer(self) -> Sanitizer:
         return self.shared_sanitizer or Sanitizer(self.policy, detector=self.settings.detector)
 
-    def report(self, out: Path, found: Survey, claimed: Claimed | None) -> Protected:
-        """What was done, or would be done."""
+    def report(self, out: Path, mark: str, as_they_are: tuple[str, ...], claimed: Claimed | None) -> Protected:
+        """What was done, or would be done; `mark` names the input."""
         tally, terms = self.tally, self.policy.terms
         return Protected(
             out=str(out),
             positions={name: self.tally.tiers[t] for t, name in enumerate(terms.tiers.names)},
-            as_they_are=self.as_they_are(found),
+            as_they_are=as_they_are,
             policy=self.policy.sha256,
-            input=found.mark,
+            input=mark,
             notes=tuple(self._notes(claimed)),
             is_dry_run=self.settings.dry_run,
             records=tally.records,

@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from oddshift.data.codecs import Counts
 from oddshift.data.detectors.storage import KeptDetector, made_detector
 from oddshift.data.formats import DataFile
 from oddshift.data.formats.data_set import DataPart, DataSet
-from oddshift.protect.ledger.terms import Claimed, UserLimit
+from oddshift.protect.ledger.terms import Claimed
 from oddshift.protect.policies import Policy
 from oddshift.protect.report import ProtectSettings
 from oddshift.protect.staging import JOB
@@ -56,8 +56,9 @@ class PartTask:
 class SetJob:
     """The parts of a data set, and how a policy is applied to them.
 
-    `ledger` is the address of a ledger that workers use themselves, `stamps` the time of change and the size of each
-    part's file. `names` are the columns of the first file.
+    `detector` is the one of the settings in plain fields, which they lack here; `ledger` is the address of a ledger
+    that workers use themselves, `stamps` the time of change and the size of each part's file. `names` are the columns
+    of the first file.
     """
 
     folder: str
@@ -67,35 +68,14 @@ class SetJob:
     header: tuple[str, ...] | None
     parts: tuple[DataPart, ...]
     stamps: tuple[tuple[int, int], ...]
-    columns: tuple[str, ...] = ()
-    clear: tuple[str, ...] = ()
-    id: str = ""
-    id_only: bool = False
-    user: str = ""
-    limit: UserLimit | None = None
+    asked: ProtectSettings
     detector: KeptDetector | None = None
-    allow_repeat: bool = False
-    take_over: bool = False
-    allow_uncertified: bool = False
-    allow_new_keys: bool = False
     ledger: str = ""
 
     @property
     def settings(self) -> ProtectSettings:
         """The settings of the release, for one of its workers."""
-        return ProtectSettings(
-            columns=self.columns,
-            clear=self.clear,
-            detector=None if self.detector is None else made_detector(self.detector),
-            id=self.id,
-            id_only=self.id_only,
-            user=self.user,
-            limit=self.limit,
-            allow_repeat=self.allow_repeat,
-            take_over=self.take_over,
-            allow_uncertified=self.allow_uncertified,
-            allow_new_keys=self.allow_new_keys,
-        )
+        return replace(self.asked, detector=None if self.detector is None else made_detector(self.detector))
 
     @cached_property
     def data(self) -> DataSet:
@@ -119,12 +99,11 @@ def stamp_of(path: Path) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class PartSurvey:
-    """What the first pass found in a part: how many records, JSON keys that the first object lacks, memory in MB."""
+    """What the first pass found in a part: how many records, and JSON keys that the first object lacks."""
 
     number: int
     records: int
     new_keys: tuple[str, ...]
-    megabytes: float
 
 
 @dataclass(frozen=True, kw_only=True)

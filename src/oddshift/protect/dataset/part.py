@@ -60,11 +60,11 @@ class _Opened:
     sanitizer: Sanitizer
     keys: RecordKeys
 
-    def work(self, number: int, shared: SharedRecords | None = None) -> ReleaseWork:
+    def work(self, number: int) -> ReleaseWork:
         """The policy applied to one part."""
         file = self.job.opened(number, self.policy)
         _refuse_other_keys(file, self.job)
-        return ReleaseWork(self.policy, self.settings, file, shared_sanitizer=self.sanitizer, shared=shared)
+        return ReleaseWork(self.policy, self.settings, file, shared_sanitizer=self.sanitizer)
 
 
 @lru_cache(maxsize=1)
@@ -88,12 +88,12 @@ def survey_part(task: PartTask) -> PartSurvey:
     if not place.is_dir():
         work = opened.work(task.number)
         with made_once(place) as home:
-            found = survey(work.file, work.known, opened.keys, home / KEYS, allow_new_keys=opened.job.allow_new_keys)
-            records = (home / KEYS).stat().st_size // len(found.key(1) or b"-")
-            if not records:
+            is_open = opened.settings.allow_new_keys
+            found = survey(work.file, work.known, opened.keys, home / KEYS, allow_new_keys=is_open)
+            if not found.records:
                 raise InvalidInput(f"{opened.job.parts[task.number].name} has 0 records, expected at least 1")
             _note_trips(work, opened, home / TRIPS)
-            note = PartSurvey(number=task.number, records=records, new_keys=found.new_keys, megabytes=peak_megabytes())
+            note = PartSurvey(number=task.number, records=found.records, new_keys=found.new_keys)
             save(home / "note.json", note, mode=0o600)
     return opened.folder.survey_note(task.number)
 
@@ -103,10 +103,10 @@ def claim_part(task: PartTask) -> PartSurvey:
     opened = _opened(task.folder)
     place, part = opened.folder.claimed(task.number), opened.job.parts[task.number]
     if not place.is_dir():
-        batches = Survey(opened.folder.survey(task.number) / KEYS, "", ()).batches()
-        terms = opened.work(task.number).terms
+        work = opened.work(task.number)
+        batches = Survey(work.known, opened.folder.survey(task.number) / KEYS).batches()
         try:
-            found = Ledger(opened.job.ledger).claim_part(batches, terms, task.release, task.number + 1)
+            found = Ledger(opened.job.ledger).claim_part(batches, work.terms, task.release, task.number + 1)
         except InvalidInput as error:
             raise InvalidInput(f"{part.name}: {error}") from error
         with made_once(place) as home:
@@ -144,9 +144,10 @@ def draw_part(task: PartTask) -> PartNote:
     opened = _opened(task.folder)
     place, began = opened.folder.drawn(task.number), time.perf_counter()
     if not place.is_dir():
-        keys = Survey(opened.folder.survey(task.number) / KEYS, "", ())
         claim = _claim_of(task.folder)
-        work = opened.work(task.number, SharedRecords(shared_rows(claim, task.number), keys.key))
+        plain = opened.work(task.number)
+        keys = Survey(plain.known, opened.folder.survey(task.number) / KEYS)
+        work = replace(plain, shared=SharedRecords(shared_rows(claim, task.number), keys.key))
         with made_once(place) as home:
             with kept_cells(home / "cells.db") as cells:
                 is_dropping = work.limit is not None and work.limit.past == "drop"
@@ -226,7 +227,7 @@ def _note_trips(work: ReleaseWork, opened: _Opened, place: Path) -> None:
 
 
 def _refuse_other_keys(file: DataFile, job: SetJob) -> None:
-    if not job.allow_new_keys and not set(file.names) <= set(job.names):
+    if not job.asked.allow_new_keys and not set(file.names) <= set(job.names):
         raise InvalidInput(f"{file.path.name} has other columns than the first file, expected the same in every file")
 
 

@@ -128,17 +128,8 @@ def planned_job(data: DataSet, out: Path, policy: Policy, settings: ProtectSetti
         header=None if header is None else tuple(header),
         parts=parts,
         stamps=tuple(stamp_of(data.folder / part.file) for part in parts),
-        columns=settings.columns,
-        clear=settings.clear,
-        id=settings.id,
-        id_only=settings.id_only,
-        user=settings.user,
-        limit=settings.limit,
+        asked=replace(settings, detector=None),
         detector=None if settings.detector is None else kept_detector(settings.detector),
-        allow_repeat=settings.allow_repeat,
-        take_over=settings.take_over,
-        allow_uncertified=settings.allow_uncertified,
-        allow_new_keys=settings.allow_new_keys,
     )
 
 
@@ -157,11 +148,10 @@ def _rehearsed(job: SetJob, policy: Policy, ledger: Ledger, settings: ProtectSet
         new_keys.update(dict.fromkeys(found.new_keys))
         work.run(None, uncounted, None)
         track.add(number, tally.records - before)
-    means.tell((*work.as_they_are(found), *(part.name for part in job.parts)))
+    names = (*work.as_they_are(tuple(new_keys)), *(part.name for part in job.parts))
+    means.tell(names)
     claimed = ledger.preview(batches, work.terms) if ledger.exists else None
-    return replace(
-        work.report(Path(job.out), replace(found, mark="", new_keys=tuple(new_keys)), claimed), parts=len(job.parts)
-    )
+    return replace(work.report(Path(job.out), "", names, claimed), parts=len(job.parts))
 
 
 def _begun(ledger: Ledger, out: Path) -> BegunRelease | None:

@@ -167,7 +167,7 @@ class SetSteps:
 
         def batches() -> Iterator[KeyBatch]:
             for note in notes:
-                for batch in Survey(folder.survey(note.number) / KEYS, "", ()).batches():
+                for batch in Survey(self.first.known, folder.survey(note.number) / KEYS).batches():
                     mark.update(batch.keys)
                     yield batch
 
@@ -189,7 +189,7 @@ class SetSteps:
         return claim
 
     def _as_they_are(self, claim: SetClaim) -> tuple[str, ...]:
-        names = self.first.as_they_are(Survey(None, claim.mark, claim.new_keys))
+        names = self.first.as_they_are(claim.new_keys)
         return (*names, *(part.name for part in self.job.parts))
 
     def _report(self, claim: SetClaim) -> Protected:
@@ -198,14 +198,9 @@ class SetSteps:
         for note in notes:
             tiers.update(dict(enumerate(note.tiers)))
         tally = ReleaseTally(sum(n.records for n in notes), sum((n.counts for n in notes), Counts()), tiers)
-        found = Survey(None, claim.mark, claim.new_keys)
-        made = replace(self.first, tally=tally).report(self.staging.out, found, claim.claimed)
-        return replace(
-            made,
-            as_they_are=self._as_they_are(claim),
-            parts=len(notes),
-            worker_megabytes=round(max(note.megabytes for note in notes)),
-        )
+        work, names = replace(self.first, tally=tally), self._as_they_are(claim)
+        made = work.report(self.staging.out, claim.mark, names, claim.claimed)
+        return replace(made, parts=len(notes), worker_megabytes=round(max(note.megabytes for note in notes)))
 
     def _assemble(self, claim: SetClaim) -> None:
         """Give every part its name in the folder that will appear, add the manifest, and delete the keys."""

@@ -58,24 +58,20 @@ class EmbeddedEngine:
         """The key of a ledger, which is made if there is none."""
         return self.read(_secret) if self.exists else self.write(_secret)
 
-    def write(self, work: Callable[[Transaction], Made]) -> Made:
-        """In one transaction of the only writer."""
+    def write(self, work: Callable[[Transaction], Made], *, is_withdrawal: bool = False) -> Made:
+        """In one transaction of the only writer; a withdrawal on a full disk takes the room that the ledger keeps."""
+        if not is_withdrawal:
+            keep_room(self.path)
+        try:
+            return self._written(work)
+        except InvalidInput:
+            if not (is_withdrawal and give_room(self.path)):
+                raise
+            return self._written(work)
+
+    def _written(self, work: Callable[[Transaction], Made]) -> Made:
         with writing(self.path, self.kept) as db:
             return work(EmbeddedTransaction(db))
-
-    def write_small(self, work: Callable[[Transaction], Made]) -> Made:
-        """The same for a small change that must be possible on a full disk."""
-        try:
-            found = self.write(work)
-        except InvalidInput:
-            if not give_room(self.path):
-                raise
-            found = self.write(work)
-        return found
-
-    def keep_room(self) -> None:
-        """Take what `write_small` may need."""
-        keep_room(self.path)
 
     def read(self, work: Callable[[Transaction], Made]) -> Made:
         """At one moment, next to a writer."""

@@ -142,7 +142,6 @@ class Ledger:
         these records new.
         """
         refuse_epsilon(terms)
-        self.engine.keep_room()
         given = list(batches) if self.is_shared else batches  # a lost connection needs them again
         token = f"{socket.gethostname()} {secrets.token_hex(16)}"
 
@@ -201,7 +200,7 @@ class Ledger:
 
     def publishing(self, release: int) -> None:
         """Note that a release is about to become visible."""
-        self._change(release, CLAIMED, PUBLISHING)
+        self.engine.write(lambda db: move(db, release, (CLAIMED,), PUBLISHING))
 
     def finish(self, release: int, kept: Iterable[KeptValue] = (), *, clear: Callable[[], None] = lambda: None) -> None:
         """Note that a release is visible; `kept` is what was released for each of its records, to be given again.
@@ -226,7 +225,7 @@ class Ledger:
             if not dropped(db, release):
                 move(db, release, (CLAIMED, PUBLISHING), ABANDONED)
 
-        self.engine.write_small(work)
+        self.engine.write(work, is_withdrawal=True)
 
     def restart(self, release: int) -> int:
         """Withdraw the claim of a release for which no noise was drawn yet; returns the number that claims again."""
@@ -247,27 +246,16 @@ class Ledger:
 
     def unfinished(self) -> list[tuple[int, StagedFolder, bool]]:
         """Releases that are being made, or whose process died: number, folder, and whether one was becoming visible."""
-        return [
-            (number, folder, state == PUBLISHING)
-            for number, folder, state in self._staged((PREPARING, CLAIMED, PUBLISHING))
-        ]
-
-    def finished(self) -> list[StagedFolder]:
-        """The folders of releases that are visible: a process that died late may have left one behind."""
-        return [folder for _, folder, _ in self._staged((FINISHED,))]
-
-    def _staged(self, states: tuple[str, ...]) -> list[tuple[int, StagedFolder, str]]:
         if not self.exists:
             return []
-        marks = ", ".join("?" * len(states))
         found = self.engine.read(
             lambda db: db.run(
-                "SELECT number, folder, device, inode, machine, state FROM release "
-                f"WHERE state IN ({marks}) AND folder IS NOT NULL ORDER BY number",
-                states,
+                "SELECT number, state, folder, device, inode, machine FROM release "
+                "WHERE state IN (?, ?, ?) AND folder IS NOT NULL ORDER BY number",
+                (PREPARING, CLAIMED, PUBLISHING),
             )
         )
-        return [(number, StagedFolder(*rest), state) for number, *rest, state in found]
+        return [(number, StagedFolder(*folder), state == PUBLISHING) for number, state, *folder in found]
 
     def settle(self, release: int, is_visible: Callable[[], bool]) -> None:
         """End a release whose process died: it is finished when it became visible; its claims stay in any case."""
@@ -295,9 +283,6 @@ class Ledger:
     def check(self) -> list[str]:
         """What is wrong with the database, line by line; a database that was replaced by an older copy is refused."""
         return self.engine.read(lambda db: db.problems())
-
-    def _change(self, release: int, before: str, after: str) -> None:
-        self.engine.write(lambda db: move(db, release, (before,), after))
 
 
 def is_address(place: Path | str) -> bool:

@@ -136,16 +136,9 @@ class PostgresEngine:
         """The key under which records and users are hashed."""
         return bytes.fromhex(self.write(lambda db: db.run("SELECT value FROM meta WHERE name = 'key'"))[0][0])
 
-    def write(self, work: Callable[[Transaction], Made]) -> Made:
+    def write(self, work: Callable[[Transaction], Made], *, is_withdrawal: bool = False) -> Made:
         """In one transaction, again when the connection is lost or the server chose another transaction."""
         return self._work(work, is_made=False)
-
-    def write_small(self, work: Callable[[Transaction], Made]) -> Made:
-        """The same."""
-        return self.write(work)
-
-    def keep_room(self) -> None:
-        """Nothing: a server's disk is looked after by others."""
 
     def read(self, work: Callable[[Transaction], Made]) -> Made:
         """The same."""

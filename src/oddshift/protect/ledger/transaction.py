@@ -147,14 +147,11 @@ class Engine(Protocol):
     def secret(self) -> bytes:
         """The key under which records and users are hashed; it never leaves the ledger."""
 
-    def write(self, work: Callable[[Transaction], Made]) -> Made:
-        """Do all of `work` or nothing; when it returns, it is on disk. Made where there is none."""
+    def write(self, work: Callable[[Transaction], Made], *, is_withdrawal: bool = False) -> Made:
+        """Do all of `work` or nothing; when it returns, it is on disk. Made where there is none.
 
-    def write_small(self, work: Callable[[Transaction], Made]) -> Made:
-        """The same for a small change that must be possible on a full disk."""
-
-    def keep_room(self) -> None:
-        """Take what `write_small` may need."""
+        A withdrawal must be possible on a full disk.
+        """
 
     def read(self, work: Callable[[Transaction], Made]) -> Made:
         """The same for work that changes nothing; there must be a ledger."""
