@@ -44,7 +44,7 @@ MOST = {"embedded": 0.3}
 GROWTH = 0.1
 """The largest exponent of the cost of a claim of a million in the size of the ledger."""
 
-SERVER = {"shared_buffers": "2GB", "max_wal_size": "16GB", "checkpoint_timeout": "30min", "wal_compression": "on"}
+SERVER = {"shared_buffers": "2GB", "max_wal_size": "16GB"}
 """Settings of the server, as docs/production.md states them."""
 
 TAKEN = {

@@ -107,3 +107,16 @@ def test_labels_that_the_pipeline_never_gives_are_refused(model):
             Pipeline(model, labels=labels).detect(["Ann"])
     with pytest.raises(InvalidInput, match="expected a tuple of entity labels"):
         Pipeline(model, labels="PERSON")
+
+
+def test_a_pipeline_finds_what_spacy_finds_with_its_own_products(model, some_texts, empty_cache):
+    """One after the other and together; only the rounding of sums differs."""
+    import spacy
+
+    alone = spacy.load(model)
+    expected = [[(e.start_char, e.end_char, e.label_) for e in doc.ents] for doc in alone.pipe(some_texts)]
+    opened = spacy_pipeline._opened(str(model), str(model), spacy_pipeline.NAME_LABELS)
+    together = spacy_pipeline._entities(opened, (0, some_texts))
+    one_by_one = [row for n, text in enumerate(some_texts) for row in spacy_pipeline._entities(opened, (n, [text]))]
+    assert together == one_by_one == sorted((n, *span) for n, spans_of in enumerate(expected) for span in spans_of)
+    assert not spacy_pipeline._loaded(opened.folder, opened.fingerprint).get_pipe("ner").model.ops.use_blis

@@ -8,9 +8,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from importlib.metadata import entry_points
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -145,7 +148,7 @@ def _loaded(folder: str, fingerprint: str) -> Any:
         raise InvalidInput(f"the files of spaCy pipeline {Path(folder).name!r} changed while it was in use")
     spacy = import_spacy()
     try:
-        with leaving_out("torch", "transformers"):
+        with leaving_out("torch", "transformers"), _factories_for(Path(folder)):
             nlp = spacy.load(folder, exclude=list(_NOT_NEEDED))
     except (OSError, ValueError) as error:
         reason = str(error).splitlines()[0][:200]
@@ -154,6 +157,25 @@ def _loaded(folder: str, fingerprint: str) -> Any:
         raise InvalidInput(f"spaCy pipeline {Path(folder).name!r} has {nlp.pipe_names}, expected an entity component")
     _use_own_products(nlp)
     return bounded(nlp)
+
+
+@contextmanager
+def _factories_for(folder: Path) -> Iterator[None]:
+    """Leave out the components of other packages where the pipeline names none of them: spaCy imports all that are
+    installed, Presidio among them, which takes as long as loading a pipeline.
+    """
+    from spacy.util import registry
+
+    named = re.findall(r'^factory *= *"(.*)"', (folder / "config.cfg").read_text(encoding="utf-8"), re.MULTILINE)
+    others: Any = getattr(registry, "_entry_point_factories", None)
+    if others is None or {entry.name for entry in entry_points(group="spacy_factories")} & set(named):
+        yield
+        return
+    before, others.entry_points = others.entry_points, False
+    try:
+        yield
+    finally:
+        others.entry_points = before
 
 
 def _use_own_products(nlp: Any) -> None:
