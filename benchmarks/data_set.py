@@ -7,6 +7,7 @@ few seconds. Both releases start from the same ledger, so their claims must be e
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import signal
@@ -24,11 +25,12 @@ import numpy as np
 
 from benchmarks.table import Line, cpu, markdown
 from oddshift.base.execution import SERIAL, Execution, environment_of_workers
+from oddshift.base.storage import load
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Exponential
 from oddshift.protect import Ledger, Protected, ProtectSettings, SetMeans, protect
 from oddshift.protect.dataset.job import SetProgress
-from oddshift.protect.dataset.steps import manifest_problems
+from oddshift.protect.dataset.steps import MANIFEST, SetManifest
 from oddshift.protect.ledger import sorted_runs
 from oddshift.protect.ledger.store import LEDGER
 from oddshift.protect.policies import Policy, load_policy, make_policy, save_policy
@@ -116,6 +118,27 @@ def _claims(path: Path) -> np.ndarray:
     columns = [[part.high, part.rest["low"], part.rest["row"].astype(np.uint64)] for part in parts]
     found = np.concatenate([np.stack(each, axis=1) for each in columns])
     return found[np.lexsort(found.T[::-1])]
+
+
+def manifest_problems(folder: str | Path) -> list[str]:
+    """What differs between a released data set and its manifest, line by line; empty when it is complete."""
+    home = Path(folder)
+    manifest: SetManifest = load(home / MANIFEST, SetManifest)
+    problems = []
+    for part in manifest.parts:
+        path = home / part.name
+        if not path.is_file():
+            problems.append(f"{part.name} is missing")
+            continue
+        with path.open("rb") as stream:
+            if hashlib.file_digest(stream, "sha256").hexdigest() != part.sha256:
+                problems.append(f"{part.name} differs from what was released")
+    known = {part.name for part in manifest.parts} | {MANIFEST}
+    found = {path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()}
+    problems += [f"{name} is not in the manifest" for name in sorted(found - known)]
+    if manifest.records != sum(part.records for part in manifest.parts):
+        problems.append("the parts do not have as many records as the data set")
+    return problems
 
 
 def is_each_once(home: Path, name: str, rows: int) -> bool:

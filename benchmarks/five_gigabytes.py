@@ -19,14 +19,21 @@ from typing import Any
 import numpy as np
 
 from benchmarks import page
-from benchmarks.data_set import FREE, MOST_MEGABYTES, is_each_once, released, small_policy, with_kills
+from benchmarks.data_set import (
+    FREE,
+    MOST_MEGABYTES,
+    is_each_once,
+    manifest_problems,
+    released,
+    small_policy,
+    with_kills,
+)
 from benchmarks.ledger import local_server
 from benchmarks.table import Line, markdown, spent
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL
 from oddshift.data.embedded import people
 from oddshift.protect import Ledger, protect
-from oddshift.protect.dataset.steps import manifest_problems
 from oddshift.protect.policies import load_policy, save_policy
 
 SECTION = "five_gigabytes"

@@ -15,7 +15,8 @@ import pytest
 from oddshift.base.errors import InvalidInput
 from oddshift.protect import Ledger, UserLimit
 from oddshift.protect.dataset.part import joined_claim
-from oddshift.protect.ledger import releases, sorted_runs
+from oddshift.protect.ledger import postgres as postgres_engine
+from oddshift.protect.ledger import releases, sorted_runs, store
 from oddshift.protect.ledger.embedded import EmbeddedTransaction
 from oddshift.protect.ledger.ledger import is_address
 from oddshift.protect.ledger.postgres import PostgresEngine, PostgresTransaction
@@ -106,6 +107,20 @@ def test_a_process_that_is_killed_while_it_claims_leaves_all_or_nothing(any_ledg
         assert any_ledger.claim([numbered(range(40))], ONCE).records == 40
     assert any_ledger.totals().records == 40
     assert any_ledger.check() == []
+
+
+def test_a_process_that_is_killed_while_it_makes_the_tables_leaves_a_ledger_to_be_made(any_ledger):
+    def killed(_):
+        for module, name in ((store, "_create"), (postgres_engine.PostgresTransaction, "many")):
+            make = getattr(module, name)
+            setattr(module, name, lambda *given, make=make: os.kill(os.getpid(), make(*given) or signal.SIGKILL))
+        Ledger(any_ledger.path).keys()
+        return 0
+
+    assert in_processes(1, killed) == [-signal.SIGKILL]
+    assert not any_ledger.exists
+    assert any_ledger.unfinished() == []
+    assert any_ledger.claim([numbered(range(5))], ONCE).records == 5
 
 
 def test_of_processes_that_take_records_over_at_once_exactly_one_does(any_ledger):
@@ -343,9 +358,7 @@ def test_a_claim_whose_answer_is_lost_is_not_made_twice(postgres, monkeypatch, i
 
 
 def test_a_server_that_does_not_answer_is_one_line(tmp_path, monkeypatch):
-    from oddshift.protect.ledger import postgres as module
-
-    monkeypatch.setattr(module, "PATIENCE", 0.1)
+    monkeypatch.setattr(postgres_engine, "PATIENCE", 0.1)
     with pytest.raises(InvalidInput, match=r"^the ledger postgresql:///x\?host=.* cannot be used: ") as caught:
         Ledger(f"postgresql:///x?host={tmp_path}").keys()
     assert "\n" not in str(caught.value)

@@ -1,16 +1,16 @@
 """A data set is released with a ledger on PostgreSQL: workers claim their parts, one old record refuses all of them."""
 
 import json
-import os
 import signal
 
 import pytest
+from benchmarks.data_set import manifest_problems
 
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Execution
 from oddshift.protect import Ledger, ProtectSettings, SetMeans, protect
 from oddshift.protect.dataset import part, steps
-from oddshift.protect.dataset.steps import MANIFEST, manifest_problems
+from oddshift.protect.dataset.steps import MANIFEST
 from oddshift.protect.policies import save_policy
 from oddshift.protect.staging import PREFIX
 from policies import NAMES, names_policy
@@ -78,77 +78,6 @@ def test_one_old_record_in_the_last_part_refuses_the_set_before_anything_is_draw
 def protect_one(home, postgres, text):
     (home / "one.jsonl").write_text(json.dumps({"text": text}) + "\n")
     protect(home / "one.jsonl", home / "one-out.jsonl", POLICY, Ledger(postgres), FREE)
-
-
-def test_copies_in_several_parts_have_one_value(home, postgres):
-    for file in range(FILES):
-        write(home, file, [f"{NAMES[3]} met {NAMES[5]}.", text_of(file, 1), f"{NAMES[3]} met {NAMES[5]}."])
-    done = release(home, postgres)
-    found = released(home)
-    assert len({found[place] for place in range(len(found)) if place % 3 != 1}) == 1
-    assert (done.copies, Ledger(postgres).totals().records) == (7, 5)
-
-
-def test_an_id_in_two_parts_is_refused(home, postgres):
-    for file in range(2):
-        (home / "in" / f"{file}.jsonl").write_text(json.dumps({"id": "x", "text": text_of(file, 0)}) + "\n")
-    with pytest.raises(InvalidInput, match="1 rows have an id that an earlier part has too"):
-        release(home, postgres, ProtectSettings(allow_uncertified=True, id="id"))
-
-
-def died(work):
-    child = os.fork()
-    if child == 0:
-        try:
-            work()
-        finally:
-            os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def die(*_, **__):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def after_two(name):
-    def patch():
-        function, done = getattr(steps, name), []
-
-        def some(task):
-            if len(done) == 2:
-                die()
-            done.append(task)
-            return function(task)
-
-        setattr(steps, name, some)
-
-    return patch
-
-
-KILLS = {
-    "claiming": after_two("claim_part"),
-    "a part is claimed and not noted": lambda: setattr(
-        part.Ledger, "claim_part", lambda self, *given, old=part.Ledger.claim_part: die(old(self, *given))
-    ),
-    "all are claimed": lambda: setattr(steps.Ledger, "all_claimed", die),
-    "drawing": after_two("draw_part"),
-    "publishing": lambda: setattr(steps.Staging, "publish", die),
-    "finishing": lambda: setattr(steps.Ledger, "finish", die),
-}
-
-
-@pytest.mark.parametrize("moment", KILLS)
-def test_a_killed_release_is_continued_and_every_record_is_claimed_once(home, postgres, moment):
-    def work():
-        KILLS[moment]()
-        release(home, postgres)
-
-    assert died(work) == -signal.SIGKILL
-    assert (home / "out").exists() == (moment == "finishing")
-    done = release(home, postgres, is_continued=True)
-    assert (done.records, len(released(home)), left_over(home)) == (24, 24, [])
-    assert states(postgres) == {"finished": 1}
-    assert Ledger(postgres).totals().records == 24
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from dataclasses import replace
 import cloudpickle
 import pyarrow as pa
 import pytest
+from benchmarks.data_set import manifest_problems
 from pyarrow import parquet
 
 from oddshift.app.cli import main
@@ -25,7 +26,7 @@ from oddshift.model.space import Space
 from oddshift.protect import Ledger, ProtectSettings, SetMeans, UserLimit, protect
 from oddshift.protect.dataset import part, steps
 from oddshift.protect.dataset.job import SECRETS, JobFolder, PartTask, UnfinishedRelease, made_once
-from oddshift.protect.dataset.steps import MANIFEST, manifest_problems
+from oddshift.protect.dataset.steps import MANIFEST
 from oddshift.protect.ledger.store import LEDGER
 from oddshift.protect.policies import make_policy, save_policy
 from oddshift.protect.staging import PREFIX, SIDECAR
@@ -74,8 +75,9 @@ def fill(home, ending, rows=ROWS):
         write(home / "in" / f"{file}{ending}", [{"id": file * rows + r, "text": text_of(file, r)} for r in range(rows)])
 
 
-def release(home, settings=FREE, policy=POLICY, out="out", **means):
-    return protect(home / "in", home / out, policy, Ledger.beside(home / "policy"), settings, means=SetMeans(**means))
+def release(home, settings=FREE, policy=POLICY, out="out", ledger=None, **means):
+    kept = ledger or Ledger.beside(home / "policy")
+    return protect(home / "in", home / out, policy, kept, settings, means=SetMeans(**means))
 
 
 def released(home, out="out"):
@@ -96,10 +98,9 @@ def claims(home):
         ).fetchall()
 
 
-def states(home):
+def states(ledger):
     """How many releases there are in each state, apart from those that were withdrawn."""
-    found = Ledger.beside(home / "policy").totals().releases
-    return {state: count for state, count in found.items() if state != "abandoned"}
+    return {state: count for state, count in ledger.totals().releases.items() if state != "abandoned"}
 
 
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
@@ -119,7 +120,7 @@ def test_every_record_of_every_file_is_released_once(tmp_path, ending):
     assert sum(done.positions.values()) == 2 * FILES * ROWS
     assert manifest_problems(tmp_path / "out") == []
     assert len(claims(tmp_path)) == FILES * ROWS
-    assert states(tmp_path) == {"finished": 1}
+    assert states(Ledger.beside(tmp_path / "policy")) == {"finished": 1}
     assert {path.name for path in tmp_path.iterdir()} == {"in", "policy", "out", f"out{SIDECAR}"}
     assert {p.step: p.parts for p in seen} == {"read": FILES, "released": FILES}
     assert seen[-1].seconds_left == 0.0
@@ -236,18 +237,18 @@ def test_what_a_worker_answers_holds_counts_only(home):
     assert not any(name in repr(answer) for answer in answers for name in NAMES)
 
 
-def test_copies_in_several_files_have_one_value(home):
+def test_copies_in_several_files_have_one_value(home, any_ledger):
     same = [{"id": 0, "text": f"{a} met {b}. {b} left {a}."} for a in NAMES for b in NAMES]
     for file in range(FILES):
         own = [{"id": 0, "text": text_of(file, row)} for row in range(ROWS)]
         write(home / "in" / f"{file}.jsonl", [*same, *own] if file % 2 else [*own, *same])
-    done = release(home)
+    done = release(home, ledger=any_ledger)
     shown = [read(home / "out" / f"{file}.jsonl") for file in range(FILES)]
     parts = [[row["text"] for row in (rows[:100] if f % 2 else rows[ROWS:])] for f, rows in enumerate(shown)]
     assert parts[0] == parts[1] == parts[2] == parts[3]
     assert len(set(parts[0])) > 50
     assert done.copies == 300
-    assert len(claims(home)) == 100 + FILES * ROWS
+    assert any_ledger.totals().records == 100 + FILES * ROWS
 
 
 def test_a_user_has_one_draw_for_each_secret_in_all_files(tmp_path):
@@ -269,15 +270,15 @@ def test_a_second_release_is_refused_and_leaves_nothing(home):
     with pytest.raises(InvalidInput, match=r"24 of 24 records were released before"):
         release(home, out="again")
     assert left_over(home) == []
-    assert states(home) == {"finished": 1}
+    assert states(Ledger.beside(home / "policy")) == {"finished": 1}
     assert release(home, replace(FREE, allow_repeat=True), out="again").repeated == FILES * ROWS
 
 
-def test_an_id_in_two_files_is_refused_and_its_claim_withdrawn(home):
+def test_an_id_in_two_files_is_refused_and_its_claim_withdrawn(home, any_ledger):
     write(home / "in" / "9.jsonl", [{"id": 3, "text": "another text"}])
     with pytest.raises(InvalidInput, match="1 rows have an id that an earlier part has too"):
-        release(home, replace(FREE, id="id"))
-    assert claims(home) == []
+        release(home, replace(FREE, id="id"), ledger=any_ledger)
+    assert any_ledger.totals().records == 0
     assert left_over(home) == []
 
 
@@ -309,7 +310,7 @@ def test_a_refusal_while_parts_are_drawn_withdraws_all_claims(home, monkeypatch)
     monkeypatch.setattr(steps, "draw_part", refusing)
     with pytest.raises(InvalidInput, match="is odd"):
         release(home)
-    assert (claims(home), left_over(home), states(home)) == ([], [], {})
+    assert (claims(home), left_over(home), states(Ledger.beside(home / "policy"))) == ([], [], {})
 
 
 def test_releases_of_a_data_set_are_not_kept(home):
@@ -409,23 +410,26 @@ def test_there_must_be_something_to_continue(home):
         protect(home / "one.jsonl", home / "o.jsonl", POLICY, Ledger.beside(home / "policy"), FREE, means=means)
 
 
-def killed_at(home, patch):
+def killed_at(home, patch, ledger=None):
     """Release in another process, which a patched function kills."""
     child = os.fork()
     if child == 0:
         try:
             patch(lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
-            release(home)
+            release(home, ledger=ledger)
         finally:
             os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
-def die_after_two_parts(die):
-    def drawing(task):
-        return die() if task.number == 2 else part.draw_part(task)
+def at_part(name, number):
+    """Die instead of doing a step with that part."""
 
-    steps.draw_part = drawing
+    def patch(die):
+        function = getattr(part, name)
+        setattr(steps, name, lambda task: die() if task.number == number else function(task))
+
+    return patch
 
 
 def die_before_the_claim_is_noted(die):
@@ -433,8 +437,9 @@ def die_before_the_claim_is_noted(die):
     steps.save = lambda path, *rest, **more: die() if path.name == "claim.npz" else keep(path, *rest, **more)
 
 
-def die_while_reading(die):
-    steps.survey_part = lambda task: die() if task.number else part.survey_part(task)
+def die_after_a_part_was_claimed(die):
+    claim = part.Ledger.claim_part
+    part.Ledger.claim_part = lambda self, *given: die(claim(self, *given))
 
 
 def die_between_sidecar_and_release(die):
@@ -443,34 +448,49 @@ def die_between_sidecar_and_release(die):
 
 
 KILLS = {
-    "reading": die_while_reading,
+    "reading": at_part("survey_part", 1),
     "claiming": die_before_the_claim_is_noted,
-    "drawing": die_after_two_parts,
+    "drawing": at_part("draw_part", 2),
     "assembling": lambda die: setattr(steps.Ledger, "publishing", die),
     "publishing": lambda die: setattr(steps.Staging, "publish", die),
     "naming": die_between_sidecar_and_release,
     "finishing": lambda die: setattr(steps.Ledger, "finish", die),
 }
 
+KILLS_BY_PART = {
+    "claiming parts": at_part("claim_part", 2),
+    "claimed a part": die_after_a_part_was_claimed,
+    "claimed all parts": lambda die: setattr(steps.Ledger, "all_claimed", die),
+}
+"""Where workers claim for themselves."""
 
-@pytest.mark.parametrize("moment", KILLS)
-def test_a_killed_release_is_continued_and_no_part_is_drawn_twice(home, moment):
-    killed_at(home, KILLS[moment])
+
+@pytest.mark.parametrize(
+    ("any_ledger", "moment"),
+    [*(("embedded", one) for one in KILLS), *(("postgres", one) for one in (KILLS | KILLS_BY_PART))],
+    indirect=["any_ledger"],
+)
+def test_a_killed_release_is_continued_and_no_part_is_drawn_twice(home, any_ledger, moment):
+    killed_at(home, (KILLS | KILLS_BY_PART)[moment], any_ledger)
     (folder,) = left_over(home)
     drawn = {p: p.read_bytes() for p in sorted((home / folder).glob("drawn-*/*")) if p.is_file()}
     assert (home / "out").exists() == (moment == "finishing")
-    assert len(claims(home)) == (0 if moment == "reading" else FILES * ROWS)
+    held = {"reading": 0, "claiming parts": 2 * ROWS, "claimed a part": ROWS}.get(moment, FILES * ROWS)
+    assert any_ledger.totals().records == held
     notes = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(steps, "draw_part", lambda task: notes.append(task.number) or part.draw_part(task))
-        done = release(home, is_continued=True)
+        done = release(home, ledger=any_ledger, is_continued=True)
     assert done.records == FILES * ROWS
-    before = {"reading": 0, "claiming": 0, "drawing": 2}.get(moment, FILES)
+    before = {"drawing": 2, "assembling": FILES, "publishing": FILES, "naming": FILES, "finishing": FILES}.get(
+        moment, 0
+    )
     assert len(notes) == FILES - before
     assert len([path for path in drawn if path.name == "note.json"]) == before
     assert [row["id"] for row in released(home)] == list(range(FILES * ROWS))
     assert manifest_problems(home / "out") == []
-    assert (len(claims(home)), states(home), left_over(home)) == (FILES * ROWS, {"finished": 1}, [])
+    assert (any_ledger.totals().records, states(any_ledger)) == (FILES * ROWS, {"finished": 1})
+    assert left_over(home) == []
     if moment == "drawing":
         data = [value for path, value in drawn.items() if path.name == "data"]
         assert [(home / "out" / f"{n}.jsonl").read_bytes() for n in range(2)] == data

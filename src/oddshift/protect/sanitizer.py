@@ -90,7 +90,7 @@ class Sanitizer:
         if not len(texts):
             return []
         encoded = self.encoded(self._one_column, {"text": list(texts)})
-        first = self._claim([texts], _Names(ids, users), by_content=True)
+        first = self._claim([texts], ids, users, by_content=True)
         released = self.short(encoded) if isinstance(encoded, ShortText) else self.released(encoded)
         return [str(released["text"][row]) for row in first]
 
@@ -180,7 +180,7 @@ class Sanitizer:
         if table.shape[1] != width:
             raise InvalidInput(f"rows has {table.shape[1]} columns, expected {width}")
         points = self.codec.points(table)
-        first = self._claim([table.tolist()], _Names(ids, users))
+        first = self._claim([table.tolist()], ids, users)
         outputs = self._draws(points)[first]
         if self.is_mask:
             return np.full(table.shape, np.nan)
@@ -195,7 +195,7 @@ class Sanitizer:
         """
         self._expect("table", "columns")
         encoded = self.codec.encode(columns)
-        first = self._claim([columns[name] for name in self.codec.released], _Names(ids, users))
+        first = self._claim([columns[name] for name in self.codec.released], ids, users)
         shown = self.released(encoded)
         return {name: [column[row] for row in first] for name, column in shown.items()}
 
@@ -207,32 +207,37 @@ class Sanitizer:
                 "records, or oddshift protect"
             )
 
-    def _claim(self, columns: Sequence[Sequence[Any]], names: _Names, *, by_content: bool = False) -> IntArray:
+    def _claim(
+        self,
+        columns: Sequence[Sequence[Any]],
+        ids: Sequence[object] | None,
+        users: Sequence[object] | None,
+        *,
+        by_content: bool = False,
+    ) -> IntArray:
         """Claim some records, if there is a ledger; returns for each row the row whose value it gets."""
-        count = len(columns[0])
-        own: IntArray = np.arange(count)
-        names.check(count)
-        self.refuse_uncounted_users(names.users)
-        if self.ledger is None:
-            if names.users is not None:
-                raise InvalidInput("users are counted in a ledger, expected a sanitizer with one")
+        own: IntArray = np.arange(len(columns[0]))
+        for name, given in (("ids", ids), ("users", users)):
+            if given is not None and len(given) != len(own):
+                raise InvalidInput(f"{len(given)} {name} for {len(own)} records, expected one for each")
+        self.refuse_uncounted_users(users)
+        if self.ledger is None and users is not None:
+            raise InvalidInput("users are counted in a ledger, expected a sanitizer with one")
+        if self.ledger is None or not len(own):
             return own
-        if not count:
-            return own
-        keys = self.ledger.keys()
-        if names.ids is not None:
-            known = keys.ids(names.ids, "ids")
-        else:
-            known = keys.contents(columns) if by_content else keys.rows(columns)
-        limit = self.policy.terms.user_limit
+        keys, limit = self.ledger.keys(), self.policy.terms.user_limit
+        contents = keys.contents(columns) if by_content else keys.rows(columns)
         terms = ClaimTerms(
             policy=self.policy.sha256,
             epsilon=self.policy.terms.mechanism.claimed_epsilon,
-            is_named=by_content or names.ids is not None,
+            is_named=by_content or ids is not None,
             limit=None if limit is None else replace(limit, past="refuse"),
         )
-        ways = (keys.contents(columns),) if by_content and names.ids is not None else ()
-        batch = KeyBatch(known, b"" if names.users is None else keys.users(names.users, "users"), ways)
+        batch = KeyBatch(
+            contents if ids is None else keys.ids(ids, "ids"),
+            b"" if users is None else keys.users(users, "users"),
+            (contents,) if by_content and ids is not None else (),
+        )
         claimed = self.ledger.claim([batch], terms, is_final=True)
         own[claimed.copies[:, 0] - 1] = claimed.copies[:, 1] - 1
         return own
@@ -270,17 +275,3 @@ class Sanitizer:
     def _expect(self, kind: str, method: str, also: str = "") -> None:
         if self.policy.kind not in (kind, also):
             raise InvalidInput(f"{method} needs a policy of kind {kind}, this one is of kind {self.policy.kind}")
-
-
-@dataclass(frozen=True, repr=False)
-class _Names:
-    """What the ledger knows the records of a call by, and the users they belong to."""
-
-    ids: Sequence[object] | None
-    users: Sequence[object] | None
-
-    def check(self, count: int) -> None:
-        """Refuse names that are not one for each record."""
-        for name, given in (("ids", self.ids), ("users", self.users)):
-            if given is not None and len(given) != count:
-                raise InvalidInput(f"{len(given)} {name} for {count} records, expected one for each")

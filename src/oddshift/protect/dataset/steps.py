@@ -306,24 +306,3 @@ class SetManifest:
     input: str
     records: int
     parts: tuple[ReleasedPart, ...]
-
-
-def manifest_problems(folder: str | Path) -> list[str]:
-    """What differs between a released data set and its manifest, line by line; empty when it is complete."""
-    home = Path(folder)
-    manifest: SetManifest = load(home / MANIFEST, SetManifest)
-    problems = []
-    for part in manifest.parts:
-        path = home / part.name
-        if not path.is_file():
-            problems.append(f"{part.name} is missing")
-            continue
-        with path.open("rb") as stream:
-            if hashlib.file_digest(stream, "sha256").hexdigest() != part.sha256:
-                problems.append(f"{part.name} differs from what was released")
-    known = {part.name for part in manifest.parts} | {MANIFEST}
-    found = {path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()}
-    problems += [f"{name} is not in the manifest" for name in sorted(found - known)]
-    if manifest.records != sum(part.records for part in manifest.parts):
-        problems.append("the parts do not have as many records as the data set")
-    return problems

@@ -30,8 +30,11 @@ from oddshift.protect.ledger.transaction import Claimant, Holder, Transaction
 from oddshift.protect.record_keys import WIDTH
 
 
-def claim_named(db: Transaction, claimant: Claimant, terms: ClaimTerms, batches: Iterable[KeyBatch]) -> Claimed:
-    """Claim records that are known by id or content; if some may not be released, it raises and claims nothing."""
+def claim_records(db: Transaction, claimant: Claimant, terms: ClaimTerms, batches: Iterable[KeyBatch]) -> Claimed:
+    """Claim records; if some may not be released, it raises and claims nothing.
+
+    Rows without a name may repeat legitimately: more than chance explains must not have been released before.
+    """
     work = _Claiming(db, claimant, terms)
     for batch in statement_batches(batches):
         work.add(batch)
@@ -93,9 +96,28 @@ class _Claiming:
 
     def add(self, batch: KeyBatch) -> None:
         """One batch: look its records up, count their users, enter what is new."""
-        entries, first = _Entries.of(batch), self.rows + 1
+        first = self.rows + 1
         self.rows += len(batch)
         is_released: BoolArray = np.ones(len(batch), dtype=np.bool_)
+        entries = self._taken(batch, first, is_released) if self.terms.is_named else None
+        if batch.users:
+            left_out = ~is_released
+            numbered = np.arange(first, first + len(batch))
+            spent = spend(self.db, self.claimant.release, self.terms, batch.users, numbers=numbered, left_out=left_out)
+            self._note_past(batch, spent, first)
+            is_released = ~left_out
+        rows = batch.rows if self.terms.is_named else batch.keys
+        if rows:
+            self.share = self.share or RowShare(self.db, self.claimant.release, self.terms)
+            self.share.add(rows, is_released)
+        if entries is not None:
+            wanted = is_released[entries.row]
+            self.db.enter(np.bincount(entries.group[wanted], minlength=len(entries.starts)).astype(np.bool_))
+        self.records += int(is_released.sum())
+
+    def _taken(self, batch: KeyBatch, first: int, is_released: BoolArray) -> _Entries:
+        """Take the keys of a batch; records that hold nothing, are held or are copies are not released."""
+        entries = _Entries.of(batch)
         if len(entries.starts) < len(batch) or batch.ways:
             is_named = np.zeros(len(batch), dtype=np.bool_)
             is_named[entries.row[entries.is_first]] = True
@@ -105,18 +127,7 @@ class _Claiming:
         held = self.db.take(self.claimant, (entries.high[heads], entries.low[heads]), numbers)
         self._mark_held(entries, held, first, is_released)
         self._mark_copies(entries, first, is_released)
-        if batch.users:
-            left_out = ~is_released
-            numbered = np.arange(first, first + len(batch))
-            spent = spend(self.db, self.claimant.release, self.terms, batch.users, numbers=numbered, left_out=left_out)
-            self._note_past(batch, spent, first)
-            is_released = ~left_out
-        if batch.rows:
-            self.share = self.share or RowShare(self.db, self.claimant.release, self.terms)
-            self.share.add(batch.rows, is_released)
-        wanted = is_released[entries.row]
-        self.db.enter(np.bincount(entries.group[wanted], minlength=len(heads)).astype(np.bool_))
-        self.records += int(is_released.sum())
+        return entries
 
     def _mark_held(self, entries: _Entries, held: list[Holder], first: int, is_released: BoolArray) -> None:
         """Sort the records that somebody holds by what happens to them."""
@@ -197,7 +208,7 @@ class _Claiming:
         """Remember the records beyond a budget: they are not entered, and their copies share what becomes of them."""
         self.found.past.extend(spent.past)
         self.found.noisier.extend(spent.noisier)
-        for row in spent.past:
+        for row in spent.past if self.terms.is_named else ():
             high, low = words(batch.keys[(row - first) * WIDTH : (row - first + 1) * WIDTH])
             self.past_keys[int(high[0]), int(low[0])] = row
 

@@ -9,7 +9,6 @@ released rows occur once. An input whose share of released rows exceeds that bey
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -20,14 +19,10 @@ from oddshift.base.errors import InvalidInput
 from oddshift.protect.ledger.terms import (
     ABANDONED,
     NOISIER,
-    Claimed,
     ClaimTerms,
-    KeyBatch,
-    as_rows,
     listed,
-    statement_batches,
 )
-from oddshift.protect.ledger.transaction import Claimant, Transaction
+from oddshift.protect.ledger.transaction import Transaction
 from oddshift.protect.record_keys import WIDTH
 
 WEIGHT = f"(p.records + p.noisier / {NOISIER}.0)"
@@ -156,35 +151,6 @@ class RowShare:
                 f"{self.chance:.1%} are expected by chance, and releases add up; name an id column, or --allow-repeat "
                 "adds a release"
             )
-
-
-def claim_rows(db: Transaction, claimant: Claimant, terms: ClaimTerms, batches: Iterable[KeyBatch]) -> Claimed:
-    """Claim rows that may repeat legitimately; raises when more were released before than chance explains."""
-    work, found = RowShare(db, claimant.release, terms), Spending()
-    for part in statement_batches(batches):
-        left_out = np.zeros(len(part), dtype=np.bool_)
-        if part.users:
-            numbers = np.arange(work.rows + 1, work.rows + len(part) + 1)
-            spent_now = spend(db, claimant.release, terms, part.users, numbers=numbers, left_out=left_out)
-            found.past.extend(spent_now.past)
-            found.noisier.extend(spent_now.noisier)
-        work.add(part.keys, ~left_out)
-    work.refuse()
-    refuse_past(found.past, work.rows, terms)
-    nothing = as_rows([])
-    return Claimed(
-        release=claimant.release,
-        records=work.rows - len(found.past),
-        repeated=nothing,
-        kept=nothing,
-        copies=nothing.reshape(-1, 2),
-        past=as_rows(found.past),
-        noisier=as_rows(found.noisier),
-        composed=work.composed if work.is_again else terms.epsilon,
-        share=work.share,
-        chance=work.chance,
-        rows_again=work.repeated if work.is_again else 0,
-    )
 
 
 def seen_by_chance(db: Transaction) -> float:

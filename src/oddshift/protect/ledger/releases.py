@@ -11,8 +11,8 @@ from typing import Any
 
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import Arrays, decode, encode, pack, unpack
-from oddshift.protect.ledger.claims import claim_named
-from oddshift.protect.ledger.composition import WEIGHT, claim_rows
+from oddshift.protect.ledger.claims import claim_records
+from oddshift.protect.ledger.composition import WEIGHT
 from oddshift.protect.ledger.terms import ABANDONED, PREPARING, Claimed, ClaimTerms, KeyBatch
 from oddshift.protect.ledger.transaction import Claimant, Transaction
 
@@ -64,7 +64,7 @@ def refuse_epsilon(terms: ClaimTerms) -> None:
 
 def claim_once(db: Transaction, claimant: Claimant, batches: Iterable[KeyBatch], terms: ClaimTerms) -> Claimed:
     """Claim for a release inside a transaction, and note what was found."""
-    claimed = (claim_named if terms.is_named else claim_rows)(db, claimant, terms, batches)
+    claimed = claim_records(db, claimant, terms, batches)
     most = "CASE WHEN composed < ? THEN ? ELSE composed END"
     records = claimed.records if terms.is_named else 0
     db.run(
