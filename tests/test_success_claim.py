@@ -22,7 +22,7 @@ def test_few_right_guesses_certify_the_cap():
     assert found.state == "certified"
     assert found.upper == pytest.approx(betting_upper(values, 0.05))
     assert found.mean == pytest.approx(0.1)
-    assert found.sentence.startswith("Certified: this procedure certifies Pr[first guess right] <= 0.2 wrongly with")
+    assert found.sentence.startswith("Certified: Pr[first guess right] <= 0.2, ")
     assert "for the first guesses of attacker counts" in found.sentence
 
 

@@ -7,6 +7,10 @@
 `oddshift ledger`: what was released with a policy, in totals that show no record and no user.
 
 `oddshift doctor`: what is installed, what is missing, and the exact command that gets it.
+
+`oddshift verify`: is this certificate real?
+
+`oddshift sign`: sign a certificate with a key.
 """
 
 from __future__ import annotations
@@ -21,8 +25,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from oddshift.app.commands.terminal import NOT_SHOWN, Json, console_for, next_step, waiting
-from oddshift.base.errors import InvalidInput
+from oddshift.base.errors import InvalidInput, visible
 from oddshift.base.storage import write_atomic
+from oddshift.evidence.signatures import SIGNATURE, sign_file
+from oddshift.evidence.signatures import new_key as make_key
 
 if TYPE_CHECKING:
     from oddshift.app.compare import ComparedRow
@@ -264,3 +270,76 @@ def _lines(found: Diagnosis) -> Iterator[str]:
     yield f"real data: {found.data or 'not found (set ODDSHIFT_DATA); only studies and some tests need it'}"
     yield f"cache: {found.cache or 'cannot be written, so names are detected again each time (set XDG_CACHE_HOME)'}"
     yield "the core works" if found.core_works else "the core does NOT work: see above"
+
+
+def verify(
+    file: Annotated[Path, typer.Argument(help="Evidence of a certificate or witness (.npz or .json).")],
+    expect: Annotated[str, typer.Option(help="The digest (SHA-256) published for this file.")] = "",
+    require: Annotated[str, typer.Option(help="A state that must hold, such as certified.")] = "",
+    key: Annotated[Path | None, typer.Option(help="The public key of the expected signer.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Compute a stored certificate or witness again from its evidence, and say yes or no.
+
+    Yes means that the stated bounds and state follow from the stored numbers; read the state itself in the sentence.
+    With --key it also means that the holder of that key signed the file.
+
+    Example: oddshift verify mail-run/evidence/anchored-PII-counts-1a2b3c.npz
+    """
+    from oddshift.evidence.certificates import verify_file
+
+    if file.is_dir():
+        raise InvalidInput(
+            f"{file} is a folder, expected one file of its evidence/, such as evidence/anchored-PII-counts-1a2b3c.npz"
+        )
+    found = verify_file(file, expect=expect, require=require, key=key)
+    if as_json:
+        print(json.dumps(asdict(found)))
+    else:
+        print(visible(f"{'yes' if found.holds else 'no'}: {found.reason}"))
+        if found.holds:
+            print(
+                visible(f"state: {found.state}\n{found.sentence}\nsha256: {found.sha256}\nsignature: {found.signature}")
+            )
+    if not found.holds:
+        raise typer.Exit(NOT_SHOWN)
+
+
+def sign(
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="FILE...", help="Evidence to sign, or run folders with evidence.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option(help="The private key to sign with.")] = None,
+    new_key: Annotated[Path | None, typer.Option(help="Make this new key first: KEY and KEY.pub.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Sign stored evidence with an Ed25519 key, so that `verify --key` catches a forgery whose hashes were updated.
+
+    The private key is a file that only its owner can read: keep it away from the evidence, and publish KEY.pub.
+
+    Example: oddshift sign mail-run --new-key ~/audit-key
+    """
+    from oddshift.app.run_folder import EVIDENCE
+
+    if (key is None) == (new_key is None):
+        raise InvalidInput("sign takes either --key or --new-key")
+    wanted: list[Path] = []
+    for file in files or ():
+        inside = sorted((file / EVIDENCE).glob("*")) if file.is_dir() else [file]
+        wanted += [each for each in inside if each.suffix != SIGNATURE]
+        if not inside:
+            raise InvalidInput(f"{file} holds no {EVIDENCE}/, expected evidence or a run folder")
+    if not wanted and new_key is None:
+        raise InvalidInput("sign was given no file, expected evidence or a run folder")
+    for file in wanted:
+        if not file.is_file():
+            raise InvalidInput(f"{file} is not a file, expected stored evidence")
+    public = None if new_key is None else make_key(new_key)
+    signed = [sign_file(file, key or new_key or Path()) for file in wanted]
+    if as_json:
+        print(json.dumps({"signatures": [str(path) for path in signed], "public_key": public and str(public)}))
+        return
+    if public is not None:
+        print(f"made: {new_key} (private, for its owner alone) and {public} (to publish)")
+    for path in signed:
+        print(f"signed: {path}")

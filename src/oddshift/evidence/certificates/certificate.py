@@ -64,19 +64,17 @@ class Certificate:
 
     def _verdict(self) -> str:
         c, what = self.claim, self.claim.quantity
-        err = f"wrongly with probability at most {self.alpha:g}"
+        errs = f"{c.basis}; this procedure errs with probability at most {self.alpha:g}"
         if c.withheld and self.state == "undecided":
             return f"{self.state_in_words.capitalize()} (counts as not certified): {c.withheld}."
         if c.limit is None:
             missing = "delta" if isinstance(c, Claim) else "cap"
-            return (
-                f"No {missing} was stated: this procedure bounds {what} by {c.stated(self.upper):.6g} {err}, {c.basis}."
-            )
+            return f"No {missing} was stated: {what} <= {c.stated(self.upper):.6g}, {errs}."
         limit = f"{c.stated(c.limit):g}"
         if self.state == "certified":
-            return f"Certified: this procedure certifies {what} <= {limit} {err}, {c.basis}."
+            return f"Certified: {what} <= {limit}, {errs}."
         if self.state == "violated":
-            return f"Violated: this procedure finds {what} > {limit} {err}, {c.basis}."
+            return f"Violated: {what} > {limit}, {errs}."
         return f"Undecided (counts as not certified): {what} <= {limit} is neither shown nor refuted, {c.basis}."
 
     def _terms(self) -> str:
