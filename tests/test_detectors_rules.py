@@ -46,15 +46,6 @@ def _tier(occurrences, tags, word):
     return int(tags.labels[occurrences.types.index(word)])
 
 
-def test_tokens_under_spans_share_a_character():
-    texts = ["New York is big", "York"]
-    occurrences = _occurrences(*texts)
-    spans = Spans.of([(0, 0, 8, "GPE"), (1, 1, 2, "GPE")], is_exact=False)
-    token, span = occurrences.overlapping(spans)
-    assert token.tolist() == [0, 1, 4]
-    assert span.tolist() == [0, 0, 1]
-
-
 def test_a_type_needs_half_of_its_occurrences_and_two():
     texts = ["Ann saw Bob", "Ann left", "bob sat", "bob ate", "Cid ran"]
     occurrences = _occurrences(*texts)
@@ -65,13 +56,6 @@ def test_a_type_needs_half_of_its_occurrences_and_two():
     assert _tier(occurrences, tags, "cid") == -1  # 1 of 1, below two
     assert len(tags.mixed) == 1
     assert len(tags.refused) == 2
-
-
-def test_exactly_half_is_enough():
-    texts = ["Ann ann Ann ann"]
-    found = Spans.of([(0, 0, 3, "PERSON"), (0, 8, 11, "PERSON")], is_exact=False)
-    occurrences = _occurrences(*texts)
-    assert _tier(occurrences, tag_types(occurrences, [found], TierRule(), STOP), "ann") == 0
 
 
 def test_stop_words_and_marks_never_enter():
@@ -101,13 +85,6 @@ def test_a_listed_phrase_does_not_drag_its_common_words_along():
     assert _tier(occurrences, tags, "of") == -1
 
 
-def test_labels_outside_the_map_are_ignored_when_guessed():
-    texts = ["Monday Monday"]
-    occurrences = _occurrences(*texts)
-    found = Spans.of([(0, 0, 6, "DATE"), (0, 7, 13, "DATE")], is_exact=False)
-    assert _tier(occurrences, tag_types(occurrences, [found], TierRule(), STOP), "monday") == -1
-
-
 def test_three_tiers_count_upwards_from_the_most_sensitive():
     rule = TierRule(names=("name", "employer", "place"), tier_of={"PERSON": "name", "ORG": "employer", "GPE": "place"})
     texts = ["Ford Ford Ford Ford", "Ford Paris Paris"]
@@ -123,53 +100,6 @@ def test_three_tiers_count_upwards_from_the_most_sensitive():
     more = tags.with_tier("near", np.arange(len(occurrences.types)))
     assert more.names[-1] == "near"
     assert _tier(occurrences, more, "ford") == 1
-
-
-def test_rules_are_checked():
-    with pytest.raises(InvalidInput, match="tier_of names 'X'"):
-        TierRule(tier_of={"PERSON": "X"})
-    with pytest.raises(InvalidInput, match="share=0"):
-        TierRule(share=0)
-    with pytest.raises(InvalidInput, match="count=0"):
-        TierRule(count=0)
-    with pytest.raises(InvalidInput, match="all distinct"):
-        TierRule(names=("a", "a"), tier_of={})
-
-
-def test_spans_check_and_filter():
-    spans = Spans.of([(0, 0, 1, "A"), (1, 2, 3, "B"), (2, 0, 2, "A")], is_exact=True)
-    assert len(spans.only(["A"])) == 2
-    assert repr(spans) == "Spans(3 spans, 2 labels)"
-    with pytest.raises(InvalidInput, match="empty"):
-        Spans.of([(0, 1, 1, "A")], is_exact=True)
-    with pytest.raises(InvalidInput, match="lengths"):
-        Spans(spans.document[:1], spans.start, spans.end, spans.label, spans.labels, True)
-
-
-def test_gazetteer_takes_the_longest_whole_match():
-    texts = ["New York City and new york", "Yorkshire, New  York."]
-    found = Gazetteer(["New York", "New York City"]).detect(texts)
-    assert [texts[d][a:b] for d, a, b in zip(found.document, found.start, found.end, strict=True)] == [
-        "New York City",
-        "new york",
-        "New  York",
-    ]
-    cased = Gazetteer(["Reading"], keep_case=True).detect(["Reading is reading"])
-    assert cased.start.tolist() == [0]
-
-
-def test_lists_refuse_nothing_and_phrases():
-    with pytest.raises(InvalidInput, match="empty"):
-        Gazetteer([])
-    with pytest.raises(InvalidInput, match="holds no word"):
-        Gazetteer(["--"])
-    with pytest.raises(InvalidInput, match="1 entries of the word list are not single words"):
-        WordList({"new york": "GPE"})
-
-
-def test_lists_hide_their_entries():
-    assert "ann" not in repr(Gazetteer(["ann"]))
-    assert "ann" not in repr(WordList({"ann": "X"}))
 
 
 def test_similarity_variants_by_hand():
@@ -190,16 +120,6 @@ def test_closest_takes_a_share_of_the_remaining_vocabulary():
     assert closest(score, eligible, 4, 25).tolist() == [2]
     with pytest.raises(InvalidInput, match="percent=0"):
         closest(score, eligible, 4, 0)
-
-
-def test_similarity_agrees_with_the_full_matrix():
-    rng = np.random.default_rng(0)
-    vectors = rng.normal(size=(300, 20))
-    chosen = rng.random(300) < 0.2
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    cosine = unit @ unit[chosen].T
-    np.testing.assert_allclose(similarity_to(vectors, chosen), cosine.max(axis=1), atol=1e-5)
-    np.testing.assert_allclose(similarity_to(vectors, chosen, "mean"), cosine.mean(axis=1), atol=1e-5)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from oddshift.data.codecs.text.passages import text_features
 from oddshift.data.codecs.text.span_detection import found_tokens
 from oddshift.data.codecs.text.tokens import tokenise
 from oddshift.data.codecs.text.vectors import WordVectors
-from oddshift.data.detectors import Gazetteer, TierRule, TypeTags, WordList, tag_types
+from oddshift.data.detectors import Gazetteer, TierRule, WordList, tag_types
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
@@ -75,15 +75,6 @@ def test_parts_must_be_as_many():
     tiers = Tiers([0], names=("PII",), scales=(1.0,), is_public=True)
     with pytest.raises(InvalidInput, match="2 words, 1 points, 1 tier labels and 2 forms"):
         Lexicon(("a", "b"), Space([[0.0]]), tiers, {"a": 0})
-
-
-def test_tags_keep_their_counts():
-    tokens, _, tags = _tagged(["ann"])
-    assert isinstance(tags, TypeTags)
-    ann = tokens.occurrences.types.index("ann")
-    assert tags.tagged[ann].tolist() == [2]
-    assert tags.totals[ann] == 2
-    assert len(tags.mixed) == len(tags.refused) == len(tags.contested) == 0
 
 
 def test_features_read_the_released_words():
