@@ -6,15 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from oddshift.adapt.result import TierLeft
+from oddshift.adapt.result import TierLeft, TierRelease
 from oddshift.app.report.first_screen import (
     QUESTIONS,
-    found_sentence,
-    missed_sentence,
     screen_of_adaptation,
     screen_of_audit,
 )
-from oddshift.app.report.wording import percent
+from oddshift.app.report.wording import found_sentence, missed_sentence, percent
 from oddshift.audit.release_use import DataFate, KindFate
 from oddshift.audit.result import _guesses
 from oddshift.base.errors import InvalidInput
@@ -152,6 +150,13 @@ def test_guesses_from_the_public_words_alone_are_a_column_of_their_own():
     place = screen.guess_head.index("the public words alone")
     assert [row[place] for row in screen.guess_rows] == ["30%", "-"]
     assert [row[1] for row in screen.guess_rows] == ["2%", "3%"]  # before any release stays what it was
+
+
+def test_marks_of_a_made_up_kind_are_counted_as_names():
+    person = TierRelease(tier="PERSON", form="surrogate", losses={}, units=9, needed=63)
+    screen = screen_of_adaptation(replace(made_up_adaptation(), fate=FATE, tiers=(person,)))
+    assert screen.fate.kinds[0] == replace(PERSON, perturbed=95, marked=0)
+    assert screen.fate.kinds[1] == CITY
 
 
 def test_an_adaptation_names_its_worst_tier_and_its_kind_of_guarantee():

@@ -83,7 +83,7 @@ def test_draws_do_not_depend_on_the_secret():
 
 def _as_secrets(texts, **changes):
     """Texts whose names have points, and the codec; everything is found by lists."""
-    people = dict.fromkeys(("kamali", "norma", "doe", "jane"), "PERSON")
+    people = dict.fromkeys(("kamali", "norma", "doe", "jane", "eve"), "PERSON")
     detectors = [WordList({**people, "acme": "ORG", "omaha": "GPE", "blue": "COLOUR"})]
     settings = TextSettings(is_public=True, fewest=1, tokeniser="plain", **changes)
     words = ("kamali", "norma", "doe", "jane", "acme", "omaha", "blue")
@@ -116,6 +116,18 @@ def test_where_secrets_are_drawn_one_by_one_which_are_equal_is_not_shown():
     everything = np.ones(len(encoded.lexicon), dtype=bool)
     first, _ = encoded.with_surrogates(everything).decode(np.zeros(len(encoded.slots), dtype=int))["text"]
     assert len({word for word in first.replace(".", "").split() if word != "met"}) > 1
+
+
+def test_names_without_a_point_read_as_names_where_their_kind_is_made_up():
+    _, encoded = _as_secrets(["Mr. Eve met Acme. Norma met Eve."] * 2)
+    people = np.array(encoded.tiers.names)[encoded.tiers.labels] == "PERSON"
+    marked = np.zeros(len(encoded.slots), dtype=int)
+    (shown, _) = encoded.with_surrogates(people).decode(marked)["text"]
+    assert encoded.decode(marked)["text"][0].startswith("Mr. [PERSON] met ")
+    assert shown.split()[1] in FAMILY_NAMES
+    assert {shown.split()[4], shown.split()[6].rstrip(".")} <= set(GIVEN_NAMES)
+    none = np.zeros(len(people), dtype=bool)
+    assert "[PERSON]" in encoded.with_surrogates(none).decode(marked)["text"][0]
 
 
 def test_a_mark_stays_a_mark_and_secret_tiers_get_no_names():

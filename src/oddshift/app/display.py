@@ -14,12 +14,18 @@ from oddshift.adapt import Adaptation, Compared
 from oddshift.app.report.first_screen import (
     FATE_HEAD,
     FirstScreen,
-    found_sentence,
-    missed_sentence,
     screen_of_adaptation,
     screen_of_audit,
 )
-from oddshift.app.report.wording import adaptation_sentence, claim_reads, level_sentence, percent, verdict_sentence
+from oddshift.app.report.wording import (
+    adaptation_sentence,
+    claim_reads,
+    found_sentence,
+    level_sentence,
+    missed_sentence,
+    percent,
+    verdict_sentence,
+)
 from oddshift.audit import AttackerResult, Audit
 from oddshift.audit.calibration import Calibration
 from oddshift.audit.release_use import DataFate, KindFate

@@ -84,6 +84,7 @@ def audit(
 def _following(found: dict[str, Any], parsed: Configuration, config: Path | None, out: Path) -> list[str]:
     """What can be done next: check a certificate, make the report, and release or adapt where that is possible."""
     from oddshift.app.run_folder import EVIDENCE, POLICY
+    from oddshift.mechanisms.named import SCALED
 
     asked, evidence = found["settings"], out / EVIDENCE / found["certificates"][0]["file"]
     lines = [f"check: {next_step('verify', evidence)}", f"next: {next_step('report', out)}"]
@@ -99,6 +100,8 @@ def _following(found: dict[str, Any], parsed: Configuration, config: Path | None
         lines.append(
             f"delta = {asked['delta']:g} needs {needs} to certify on, {has}: adapt proves what it cannot count"
         )
+    if (name := parsed.mechanism.name) not in (*SCALED, "mask"):
+        return [*lines, f'{name} has no scales to adapt: [mechanism] name = "exponential" has']
     return [*lines, f"next: {next_step('adapt', config, '--out', out)}"]
 
 

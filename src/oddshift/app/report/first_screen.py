@@ -11,12 +11,21 @@ from dataclasses import dataclass, replace
 
 from oddshift.adapt.result import Adaptation
 from oddshift.adapt.settings import AdaptSettings
-from oddshift.app.report.wording import exceeding, number, percent, reasons_of_doubt, withheld_reason
+from oddshift.app.report.wording import (
+    exceeding,
+    found_sentence,
+    missed_sentence,
+    number,
+    percent,
+    reasons_of_doubt,
+    withheld_reason,
+)
 from oddshift.audit import Audit
 from oddshift.audit.claims import NOTHING_LEARNED
 from oddshift.audit.release_use import DataFate, KindFate
 from oddshift.audit.settings import AuditSettings
 from oddshift.audit.verdict import is_vacuous, shown_violations
+from oddshift.data.codecs.text.surrogates import NAMES
 from oddshift.model.nouns import Nouns, nouns_of
 
 QUESTIONS = (
@@ -199,11 +208,23 @@ def screen_of_adaptation(found: Adaptation) -> FirstScreen:
         why = found.basis or "it was measured, and not certified"
         state, publish = "undecided", f"Not yet, because the release is measured only: {why}."
     is_release, is_drawn = found.scales is not None, "noise" in found.forms or not found.forms
-    made = _screen(state, publish, guessed, found.fate, nouns, is_release=is_release)
+    made = _screen(state, publish, guessed, _with_names(found), nouns, is_release=is_release)
     said = (tested, _meaning(found.fate, asked.epsilon, nouns) if is_drawn else "")
     kept = found.kept if is_release and is_drawn else None
     worth = tuple(_worth_of_adaptation(found, nouns))
     return replace(made, basis=tuple(filter(None, said)), worth=worth, kept=kept)
+
+
+def _with_names(found: Adaptation) -> DataFate | None:
+    """What happened to the data, where the marks of kinds that are made up read as names too."""
+    if found.fate is None:
+        return None
+    made_up = {tier.tier for tier in found.tiers if tier.form == "surrogate"} & NAMES
+    kinds = (
+        replace(kind, perturbed=kind.perturbed + kind.marked, marked=0) if kind.name in made_up else kind
+        for kind in found.fate.kinds
+    )
+    return replace(found.fate, kinds=tuple(kinds))
 
 
 def _screen(
@@ -216,27 +237,6 @@ def _screen(
     if readable and is_release and is_certified:
         state, publish = "undecided", _readable(max(readable, key=lambda row: row.reach), nouns)
     return FirstScreen(state, publish, tuple(_learned(worst, fate, nouns, state)), nouns, fate, tuple(guessed), worst)
-
-
-def found_sentence(fate: DataFate, nouns: Nouns) -> str:
-    """What was found and what became of it."""
-    all_of = fate.total
-    same = all_of.unchanged / all_of.perturbed if all_of.perturbed else 0.0
-    drawn = f"become another one ({all_of.unchanged:,} of them, {percent(same)}, the same again by chance)"
-    parts = [(all_of.perturbed, drawn), (all_of.marked, "become a mark"), (all_of.left, "are small words that stay")]
-    said = ", ".join(f"{count:,} {what}" for count, what in parts if count)
-    return f"Of {all_of.found:,} sensitive {nouns.values} that were found, {said or 'none is released'}."
-
-
-def missed_sentence(fate: DataFate) -> str:
-    """How many names may have been missed."""
-    if fate.recall is None:
-        return "How many names the detectors miss was not measured."
-    low, high = fate.recall
-    return (
-        f"The detectors found {fate.recalled} of {fate.planted} names that were planted into these texts, so between "
-        f"{percent(1.0 - high)} and {percent(1.0 - low)} of such names are probably missed."
-    )
 
 
 def _bar(share: float) -> str:
@@ -319,10 +319,9 @@ def _worth_of_adaptation(found: Adaptation, nouns: Nouns) -> Iterator[str]:
         yield "Nothing is released."
         return
     if "surrogate" in found.forms and "noise" not in found.forms:
-        yield (
-            f"Every {nouns.value} is made up, so that single ones say nothing. What stays are frequencies and, between "
-            f"columns, what at least 10 {nouns.records} show."
-        )
+        stays = f"What stays are frequencies and, between columns, what at least 10 {nouns.records} show."
+        rest = "All else is as it was." if nouns.is_searched else stays
+        yield f"The sensitive {nouns.values} are made up, so that single ones say nothing. {rest}"
     elif set(found.forms) == {"mark"}:
         yield f"What was found becomes a mark: of these {nouns.values} nothing is kept, of all else everything."
     elif kept > 0.0:

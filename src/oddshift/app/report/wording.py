@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from oddshift.adapt.result import Adaptation, Scales
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.audit import Audit
+from oddshift.audit.release_use import DataFate
 from oddshift.audit.verdict import shown_violations, worst_of_both
 from oddshift.bounds import zero_failures
 from oddshift.evidence.certificates import Certificate, Claim, SuccessClaim
-from oddshift.model.nouns import nouns_of
+from oddshift.model.nouns import Nouns, nouns_of
 
 TITLES = {"certified": "Certified", "proved": "Proved", "violated": "Violated", "undecided": "Undecided"}
 """The states as headings; only the release of an adaptation is proved."""
@@ -106,6 +107,27 @@ def reasons_of_doubt(audit: Audit) -> str:
 def exceeding(epsilon: float) -> str:
     """What a violation is, for somebody who has never heard of mPL."""
     return f"a reader learns more than your limit (epsilon = {number(epsilon)})"
+
+
+def found_sentence(fate: DataFate, nouns: Nouns) -> str:
+    """What was found and what became of it."""
+    all_of = fate.total
+    same = all_of.unchanged / all_of.perturbed if all_of.perturbed else 0.0
+    drawn = f"become another one ({all_of.unchanged:,} of them, {percent(same)}, the same again by chance)"
+    parts = [(all_of.perturbed, drawn), (all_of.marked, "become a mark"), (all_of.left, "are small words that stay")]
+    said = ", ".join(f"{count:,} {what}" for count, what in parts if count)
+    return f"Of {all_of.found:,} sensitive {nouns.values} that were found, {said or 'none is released'}."
+
+
+def missed_sentence(fate: DataFate) -> str:
+    """How many names may have been missed."""
+    if fate.recall is None:
+        return "How many names the detectors miss was not measured."
+    low, high = fate.recall
+    return (
+        f"The detectors found {fate.recalled} of {fate.planted} names that were planted into these texts, so between "
+        f"{percent(1.0 - high)} and {percent(1.0 - low)} of such names are probably missed."
+    )
 
 
 def verdict_sentence(audit: Audit) -> str:

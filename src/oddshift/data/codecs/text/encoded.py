@@ -38,7 +38,8 @@ class EncodedText(Encoded):
     without a point; `marks` is what a release shows for each. `casing` has a rule for each tier; `capitals` says which
     tokens stand in a heading. `cells` are the columns that the texts came from, `users` who wrote each text. With
     `substitutes` a mark is shown as a surrogate of its kind and shape, drawn again at every decoding; `made_up` says
-    which points are shown as surrogate names of their tier. `repeats` says how often a secret is drawn.
+    which points are shown as surrogate names of their tier, as are the marks of that tier then. `repeats` says how
+    often a secret is drawn.
     """
 
     tokens: Tokens
@@ -116,11 +117,12 @@ class EncodedText(Encoded):
             hidden = {**dict(zip(self.masked.tolist(), self.marks, strict=True)), **self._marks(masked)}
         kinds = {token: mark[1:-1] for token, mark in hidden.items()}
         names = {} if self.made_up is None else self._named_by_tier(~marked_positions(masked, len(self.slots)))
-        if not kinds and not names:
+        lone = {} if self.substitutes else self._marks_of_made_up()
+        if not kinds and not names and not lone:
             return replaced
-        words = {token: len((replaced[token] or "").split()) for token in names}
-        surrogates = Surrogates(self.tokens, draw, words, is_once=self.repeats == "once")
-        return replaced | surrogates.of(kinds | names, self.capitals)
+        words = {token: len((replaced[token] or "").split()) for token in names} | dict.fromkeys(lone, 1)
+        alike = frozenset(names) if self.repeats == "once" else frozenset()
+        return replaced | Surrogates(self.tokens, draw, words, alike).of(kinds | names | lone, self.capitals)
 
     def with_surrogates(self, made_up: BoolArray) -> EncodedText:
         """The same, with the secrets of some points shown as surrogate names."""
@@ -134,6 +136,15 @@ class EncodedText(Encoded):
         labels = self.tiers.labels[points[here]].tolist()
         tiers = {slot: self.tiers.names[label] for slot, label in zip(self.slots[here].tolist(), labels, strict=True)}
         return {slot: tier for slot, tier in tiers.items() if tier in NAMES}
+
+    def _marks_of_made_up(self) -> dict[int, str]:
+        """The kind of each mark whose kind is a tier of made-up names: it reads as one of them, drawn for itself."""
+        if self.made_up is None or not self.tiers.is_public:
+            return {}
+        ways = [self.made_up[self.tiers.labels == label] for label in range(len(self.tiers))]
+        made_up = {name for name, way in zip(self.tiers.names, ways, strict=True) if name in NAMES and way.all()}
+        marks = zip(self.masked.tolist(), self.marks, strict=True)
+        return {token: mark[1:-1] for token, mark in marks if mark[1:-1] in made_up}
 
     def marked(self, outputs: npt.ArrayLike) -> dict[int, str | None]:
         """What a mask puts in the place of every found token: a mark of its kind."""

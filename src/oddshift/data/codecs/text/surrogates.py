@@ -179,13 +179,13 @@ class Surrogates:
     """Surrogates for the tokens of some documents; equal words of a document get the same one.
 
     `words` has the number of words of a surrogate whose token may not show its own; such tokens share a surrogate only
-    with `is_once`, where it is public which of them are equal.
+    where they are `alike`: where it is public which of them are equal.
     """
 
     tokens: Tokens
     draw: Random
     words: Mapping[int, int] = field(default_factory=dict)
-    is_once: bool = True
+    alike: frozenset[int] = frozenset()
     _chosen: dict[tuple[int, str, str], str] = field(default_factory=dict)
 
     def of(self, kinds: Mapping[int, str], loud: npt.NDArray[np.bool_]) -> dict[int, str]:
@@ -200,12 +200,12 @@ class Surrogates:
         before = "" if token == 0 or token - 1 in kinds else seen.types[seen.type[token - 1]]
         if before == "." and token > 1 and token - 2 not in kinds:
             before = seen.types[seen.type[token - 2]]
-        around = Around(before, document in small, is_loud)
+        around = Around(before.rstrip("."), document in small, is_loud)
         if kind not in _NAMED or kind == "OCCUPATION":
             return self._known((document, kind, text), lambda: surrogate(kind, shape_of(kind, text), around, self.draw))
         words = text.split()[:MOST_WORDS]
         if token in self.words:
-            own = text if self.is_once else f"{text} {token}"
+            own = text if token in self.alike else f"{text} {token}"
             words = [own if k == 0 else f"{own} {k}" for k in range(max(1, self.words[token]))]
         ends = kinds.get(token + 1) != kind
         is_part = len(words) > 1 or not ends or kinds.get(token - 1) == kind
