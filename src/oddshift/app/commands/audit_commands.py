@@ -26,6 +26,7 @@ from oddshift.app.commands.terminal import (
 )
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import zero_failures
+from oddshift.mechanisms.named import SCALED
 
 if TYPE_CHECKING:
     from oddshift.app.configuration import Configuration
@@ -84,7 +85,6 @@ def audit(
 def _following(found: dict[str, Any], parsed: Configuration, config: Path | None, out: Path) -> list[str]:
     """What can be done next: check a certificate, make the report, and release or adapt where that is possible."""
     from oddshift.app.run_folder import EVIDENCE, POLICY
-    from oddshift.mechanisms.named import SCALED
 
     asked, evidence = found["settings"], out / EVIDENCE / found["certificates"][0]["file"]
     lines = [f"check: {next_step('verify', evidence)}", f"next: {next_step('report', out)}"]
