@@ -131,17 +131,24 @@ def measured(work: Callable[[], object], server: int | None = None) -> FloatArra
 
 @dataclass(frozen=True)
 class ClaimCost:
-    """Mean CPU seconds of a key until a ledger has so many `rows`, here and on a server, and the power it grows by."""
+    """Mean CPU seconds of a key until a ledger has so many `rows`, here and on a server.
+
+    On a server they grow by a power of the rows, as the depth of a tree does at most. In an embedded ledger a claim
+    reads the first words of all keys, so that each million adds as much (`more` for each row) as the one before.
+    """
 
     rows: float
     client: float
     server: float
     growth: float
+    more: float
 
     def total(self, rows: float) -> tuple[float, float]:
-        """CPU seconds of claiming so many rows here, and on a server, extrapolated by that power."""
-        more = rows * max(1.0, rows / self.rows) ** self.growth
-        return self.client * more, self.server * more
+        """CPU seconds of claiming so many rows here, and on a server, extrapolated."""
+        if not self.server:
+            return rows * (self.client + self.more * max(0.0, rows - self.rows) / 2.0), 0.0
+        factor = rows * max(1.0, rows / self.rows) ** self.growth
+        return self.client * factor, self.server * factor
 
 
 def exponent(sizes: FloatArray, seconds: FloatArray) -> float:
@@ -182,7 +189,8 @@ def growth(
         )
     )
     _, client, server_share = 1e-6 * found.mean(axis=0)
-    return lines, ClaimCost(1e6 * millions, float(client), float(server_share), max(0.0, slopes[1]))
+    more = max(0.0, float(np.polyfit(sizes, cpus, 1)[0])) * 1e-12
+    return lines, ClaimCost(1e6 * millions, float(client), float(server_share), max(0.0, slopes[1]), more)
 
 
 def at_once(name: str, ledger: Ledger, writers: int, total: int = AT_ONCE, server: int | None = None) -> Line:

@@ -69,20 +69,22 @@ def hours(seconds: float) -> str:
 
 
 def _micro(seconds: float) -> str:
-    return f"{seconds * 1e6:,.1f} µs for each record"
+    return f"{seconds * 1e6:,.2f} µs for each record"
 
 
 def lines(costs: UnitCosts, rows: int = ROWS, machines: int = MACHINES, cores: int = CORES) -> list[Line]:
     """The time of every step, and the largest of them."""
     workers = machines * cores
+    apart: dict[str, tuple[str, float]] = {}
     steps = {"keys of records, all cores": (_micro(costs.key), costs.key * rows / workers)}
     for engine, cost in costs.claims.items():
-        unit = f"{_micro(cost.client + cost.server)}, growing like rows to the power {cost.growth:.2f}"
         here, there = cost.total(rows)
         if cost.server:
+            unit = f"{_micro(cost.client + cost.server)}, growing like rows to the power {cost.growth:.2f}"
             steps[f"claims on {engine}: all cores, and one server of {cores}"] = unit, here / workers + there / cores
         else:
-            steps[f"claims in an {engine} ledger, one process"] = unit, here
+            unit = f"{_micro(cost.client)}, {cost.more * 1e12:.4f} µs more with each million"
+            apart[f"instead of that: claims in an {engine} ledger, one process"] = unit, here
     steps["draws and texts, word list, all cores"] = _micro(costs.draw), costs.draw * rows / workers
     if costs.names is not None:
         both = costs.draw + costs.names
@@ -90,7 +92,7 @@ def lines(costs: UnitCosts, rows: int = ROWS, machines: int = MACHINES, cores: i
     slowest = max(steps, key=lambda step: steps[step][1])
     made = [
         Line(f"{step}{' (the bottleneck)' if step == slowest else ''}", unit, hours(total))
-        for step, (unit, total) in steps.items()
+        for step, (unit, total) in (steps | apart).items()
     ]
     gigabytes = 1e-9 * rows
     return [

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from oddshift.base.execution import Execution
     from oddshift.protect import Ledger, Protected, ProtectSettings
     from oddshift.protect.dataset.job import Watch
+    from oddshift.protect.policies import Policy
 
 
 CLEAR = "A column to release as it is: unknown to the policy, or of users or trips."
@@ -74,13 +75,16 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
 
     Example: oddshift protect mail.csv mail-protected.csv --policy mail-run/policy.json
     """
-    settings, kept = _settings(context.params), _ledger(policy, ledger)
-    with measured(metrics, kept) as counted:
+    from oddshift.protect import ledger_of
+    from oddshift.protect.policies import load_policy
+
+    settings, chosen = _settings(context.params), load_policy(policy)
+    with measured(metrics, ledger_of(chosen, policy, ledger)) as counted:
         if is_stream:
-            _serve(source, policy, settings, counted.ledger)
+            _serve(source, chosen, settings, counted.ledger)
         else:
             how = (_execution(workers, cluster), is_continued)
-            counted.done = _run((source, out), policy, settings, how, kept=counted.ledger, as_json=as_json)
+            counted.done = _run((source, out), chosen, settings, how, kept=counted.ledger, as_json=as_json)
 
 
 def _settings(asked: dict[str, Any]) -> ProtectSettings:
@@ -104,18 +108,9 @@ _AS_ASKED = (
 )
 
 
-def _ledger(policy: Path, asked: str) -> Ledger:
-    """The ledger that was named, that of the policy, or the file next to it."""
-    from oddshift.protect import ledger_of
-    from oddshift.protect.policies import load_policy
-
-    return ledger_of(load_policy(policy), policy, asked)
-
-
-def _serve(source: Path | None, policy: Path, settings: ProtectSettings, kept: Ledger) -> None:
+def _serve(source: Path | None, policy: Policy, settings: ProtectSettings, kept: Ledger) -> None:
     """Answer a stream on standard output, each line at once."""
     from oddshift.app.commands.service import serve
-    from oddshift.protect.policies import load_policy
     from oddshift.protect.stream import ReleaseStream
 
     if source is not None:
@@ -126,7 +121,7 @@ def _serve(source: Path | None, policy: Path, settings: ProtectSettings, kept: L
         sys.stdout.flush()
 
     with kept.kept_open() as ledger:
-        serve(ReleaseStream(load_policy(policy), ledger, settings), sys.stdin.fileno(), send)
+        serve(ReleaseStream(policy, ledger, settings), sys.stdin.fileno(), send)
 
 
 def _execution(workers: int, cluster: str) -> Execution:
@@ -140,7 +135,7 @@ def _execution(workers: int, cluster: str) -> Execution:
 
 def _run(
     paths: tuple[Path | None, Path | None],
-    policy: Path,
+    policy: Policy,
     settings: ProtectSettings,
     how: tuple[Execution, bool],
     *,
@@ -149,19 +144,18 @@ def _run(
 ) -> Protected:
     from oddshift.protect import SetMeans
     from oddshift.protect import protect as release
-    from oddshift.protect.policies import load_policy
 
     source, out = paths
     if source is None or out is None:
         raise InvalidInput("IN or OUT is missing, expected both, or --stream")
     execution, is_continued = how
-    chosen, console = load_policy(policy), console_for(as_json)
+    console = console_for(as_json)
     means = SetMeans(execution=execution, is_continued=is_continued, watch=_watched(as_json))
     with _counted(source, as_json) as count:
         done = release(
             source,
             out,
-            chosen,
+            policy,
             kept,
             settings,
             count=count,
@@ -171,7 +165,7 @@ def _run(
     if as_json:
         print(json.dumps({**asdict(done), "composed_epsilon": _finite(done.composed_epsilon)}))
     else:
-        _show(done, chosen.kind, chosen.terms.sentences, console)
+        _show(done, policy.kind, policy.terms.sentences, console)
     return done
 
 
