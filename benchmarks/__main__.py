@@ -1,7 +1,7 @@
 """Run `run()` of every module in this folder, or of those named; `--write` keeps their tables in docs/benchmarks.md.
 
 A section that was not measured in this run stays on the page as it was. What takes too long for one run
-(`benchmarks.five_gigabytes`, `benchmarks.before`) has a command of its own, and its stored table is shown here.
+(`benchmarks.five_gigabytes`) has a command of its own, and its stored table is shown here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks import page
 from benchmarks.table import Line, forget, markdown, spent
 
 APART = {"__main__", "table", "made_table", "page"}
-STORED = ("five_gigabytes", "before")
+STORED = ("five_gigabytes",)
 FAILED = "failed"
 
 

@@ -9,10 +9,11 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 
 CPU time of one core, children and workers included, unless a line says otherwise. A line with new texts is one that
-no cache has seen; known texts were read before. `python -m benchmarks --write` measures everything;
-`python -m benchmarks --write NAME…` measures some sections and keeps the others. The baseline is another library
-or an earlier version; the limit is what was asked for. What takes too long for one run is stored: `before`,
-`five_gigabytes`, and the figures of studies.
+no cache has seen; known texts were read before. The baseline is another library, or a few lines of numpy, on the same
+input in the same run; the limit is what was asked for. The machine was shared: ratios within a run count more than
+rates, and elapsed times are as long as others made them. `python -m benchmarks --write` measures everything,
+`python -m benchmarks --write NAME…` some sections. What takes too long for one run is stored: `five_gigabytes` and the
+figures of studies.
 """
 
 

@@ -1,1 +1,0 @@
-"""The same operations in two states of the code: `python -m benchmarks.before PACKAGES`."""
