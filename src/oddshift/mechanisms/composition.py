@@ -29,6 +29,7 @@ class Composition(Mechanism):
     gives the worst output.
 
     >>> from oddshift.mechanisms import Channel
+    >>> from oddshift.model.space import Space
     >>> flip = Channel(Space([[0.0], [1.0]]), np.log([[0.72, 0.28], [0.28, 0.72]]))
     >>> twice = Composition(flip, 2)
     >>> np.exp(twice.log_matrix[0]).round(4), round(twice.exact_epsilon / flip.exact_epsilon, 6)
