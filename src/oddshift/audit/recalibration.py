@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 
@@ -181,10 +180,8 @@ def joint_scan(
     """A scan of every attacker under one law, without detail."""
     scanning = Scanning.begin(release, truth, budget, rng, needs_uniform=law == "uniform")
     found = [scanning.empty(detailed=False) for _ in attackers]
-    joining = Joining(truth, budget.tiers)
-    for place, block in beliefs_together(attackers, release):
-        for mine in joining.of(attackers[place], block):
-            scanning.take(found[place], mine)
+    for place, mine in _joined(attackers, release, truth, budget):
+        scanning.take(found[place], mine)
     for attacker, each in zip(attackers, found, strict=True):
         refuse_gaps(attacker, each.scores)
     return found
@@ -194,13 +191,21 @@ def joint_scores(attackers: Sequence[Attacker], release: Release, truth: Records
     """The log scores of every attacker."""
     scanning = Scanning.begin(release, truth, budget, np.random.default_rng(0), needs_uniform=False)
     found = [scanning.empty(detailed=False).scores for _ in attackers]
-    joining = Joining(truth, budget.tiers)
-    for place, block in beliefs_together(attackers, release):
-        for mine in joining.of(attackers[place], block):
-            scanning.score(found[place], mine)
+    for place, mine in _joined(attackers, release, truth, budget):
+        scanning.score(found[place], mine)
     for attacker, each in zip(attackers, found, strict=True):
         refuse_gaps(attacker, each)
     return found
+
+
+def _joined(
+    attackers: Sequence[Attacker], release: Release, truth: Records, budget: Budget
+) -> Iterator[tuple[int, TierBeliefs]]:
+    """The beliefs of all attackers joined with the truth, each with the attacker's place."""
+    joining = Joining(truth, budget.tiers)
+    for place, block in beliefs_together(attackers, release):
+        for mine in joining.of(attackers[place], block):
+            yield place, mine
 
 
 def beliefs_together(attackers: Sequence[Attacker], release: Release) -> Iterator[tuple[int, Beliefs]]:
@@ -208,33 +213,12 @@ def beliefs_together(attackers: Sequence[Attacker], release: Release) -> Iterato
 
     A recalibrated attacker reads the beliefs of the one that it recalibrates, which need not be among them.
     """
-    readers = [*attackers, *_unlisted(attackers)]
-    followers = _followers(readers)
-    following = {follower for each in followers.values() for follower in each}
-    for place, reader in enumerate(readers):
-        if place in following:
-            continue
-        for block in getattr(reader, "candidate_beliefs", reader.beliefs)(release):
-            if place < len(attackers):
-                yield place, block
-            for follower in followers.get(place, []):
-                yield follower, cast(Recalibrated, readers[follower]).weighed(block, release)
-
-
-def _unlisted(attackers: Sequence[Attacker]) -> list[Attacker]:
-    """The attackers that some of these recalibrate, where they are not among them."""
-    listed = {id(attacker) for attacker in attackers}
-    bases = {id(each.attacker): each.attacker for each in attackers if isinstance(each, Recalibrated)}
-    return [base for key, base in bases.items() if key not in listed]
-
-
-def _followers(attackers: Sequence[Attacker]) -> dict[int, list[int]]:
-    """By place, the recalibrated attackers that read the beliefs of the attacker there."""
-    found: dict[int, list[int]] = {}
+    readers: dict[int, tuple[Attacker, list[int]]] = {}
     for place, attacker in enumerate(attackers):
-        if isinstance(attacker, Recalibrated):
-            for base, other in enumerate(attackers):
-                if other is attacker.attacker:
-                    found.setdefault(base, []).append(place)
-                    break
-    return found
+        base = attacker.attacker if isinstance(attacker, Recalibrated) else attacker
+        readers.setdefault(id(base), (base, []))[1].append(place)
+    for base, places in readers.values():
+        for block in getattr(base, "candidate_beliefs", base.beliefs)(release):
+            for place in places:
+                reader = attackers[place]
+                yield place, reader.weighed(block, release) if isinstance(reader, Recalibrated) else block

@@ -53,7 +53,7 @@ def reference_qualities(original: MixedTable, rng: np.random.Generator) -> tuple
     >>> cells = np.repeat([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]], 100, axis=0)
     >>> table = MixedTable(cells, np.array([True, True]))
     >>> [round(quality, 1) for quality in reference_qualities(table, np.random.default_rng(0))]
-    [0.8, 0.5]
+    [0.7, 0.5]
     """
     constant = np.array(
         [_usual(column, bool(number)) for column, number in zip(original.cells.T, original.is_number, strict=True)]
