@@ -11,13 +11,12 @@ from oddshift.app.resources import TRIAL, CpuLimit, fit_within, rows_within, wit
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.training import Curve
-from oddshift.audit.claims import ClaimBuilder, TierValues, values_by_tier
+from oddshift.audit.claims import ClaimBuilder
 from oddshift.audit.measurement import AuditReleases
 from oddshift.audit.notes import CONTROLS, assumptions, beyond, single_exceeds, warnings
 from oddshift.audit.result import AttackerResult, PairSplit, TierRates, learning_curve, tier_rates
 from oddshift.audit.scan import Budget
 from oddshift.audit.settings import AuditSettings
-from oddshift.audit.verdict import GuessValues, Seen, vacuous_reason
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import zero_failures
 from oddshift.evidence.certificates import Claim, certify, evidence_of
@@ -146,36 +145,6 @@ def test_assumptions_name_the_unit_the_tiers_the_attacker_and_the_detector(is_pu
     assert not any("declared" in line for line in said)
     declared = replace(claims, question=replace(SETTINGS, independent=True))
     assert any("declared, not tested" in line for line in assumptions(known_of(), declared, [Own(known_of())]))
-
-
-def guesses(tier, after, before):
-    rows = (TierValues(tier, np.array([value]), 0) for value in (after, before))
-    return GuessValues(*rows)
-
-
-@pytest.mark.parametrize(
-    ("rows", "said"),
-    [
-        ([[guesses(0, 0.5, 0.1)]], ""),
-        ([[guesses(0, 0.95, 0.1)]], "PII 95% (before any release 10%)"),
-        ([[guesses(0, 0.95, 0.94)]], ""),  # a nearly constant column
-        ([[guesses(0, 0.95, 0.94)], [guesses(0, 0.92, 0.1)]], "PII 95% (before any release 10%)"),
-        ([[guesses(0, 0.95, 0.1), guesses(1, 0.99, 0.2)]], "PII 95% (before any release 10%), PoII 99%"),
-    ],
-)
-def test_a_release_that_gives_nearly_everything_away_certifies_nothing(rows, said):
-    everyone = [Seen(SimpleNamespace(), (), tuple(row)) for row in rows]
-    found = vacuous_reason(everyone, ("PII", "PoII"))
-    assert bool(found) == bool(said)
-    assert said in found
-
-
-def test_values_are_averaged_inside_a_unit_and_units_without_the_tier_are_counted():
-    tiers = Tiers([0, 1, 1], names=("PII", "PoII"), scales=(1.0, 1.0), is_public=True)
-    records = Records.from_documents(SPACE, [[0, 0, 1], [0], [2, 1]])
-    first, second = values_by_tier(np.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.5]), records, tiers)
-    assert (first.values.tolist(), first.excluded) == ([0.5, 1.0], 1)
-    assert (second.values.tolist(), second.excluded) == ([1.0, 0.25], 1)
 
 
 @dataclass(frozen=True, eq=False)

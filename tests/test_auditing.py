@@ -174,13 +174,6 @@ def test_a_finished_run_answers_for_its_data_too(texts, tmp_path):
     assert repr(run_audit(texts, run)) == repr(finished)
 
 
-def test_comments_and_execution_are_not_part_of_a_run(texts, tmp_path):
-    run_audit(texts, tmp_path / "run")
-    before = (tmp_path / "run" / "audit.npz").stat().st_mtime_ns
-    run_audit(f"# again\n{texts}\n[execution]\nworkers = 1\n", tmp_path / "run")
-    assert (tmp_path / "run" / "audit.npz").stat().st_mtime_ns == before
-
-
 def test_a_run_of_an_older_version_is_not_continued(texts, tmp_path):
     """It kept no fingerprint of its data, so nobody can tell whether it answers for these."""
     run_audit(texts, tmp_path / "run")

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from command_line import run_here
 from oddshift.app.cli import app
 from oddshift.app.configured_runs import UNFINISHED
-from oddshift.app.demo import PEOPLE, story
+from oddshift.app.demo import PEOPLE
 
 SMALL = PEOPLE.replace('kind = "people"', 'kind = "people"\ndocuments = 300').replace(
     "delta = 0.05", "delta = 0.05\nworst_positions = 20"
@@ -66,15 +66,6 @@ def test_a_process_ends_with_the_exit_code_and_the_line(tmp_path):
     done = oddshift("bogus", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("error: No such command 'bogus'")
-
-
-def test_the_toy_of_the_demo():
-    numbers = story()
-    assert numbers.single == pytest.approx(0.944462, abs=1e-6)
-    assert numbers.joint == pytest.approx(1.845681, abs=1e-6)
-    assert numbers.violated == pytest.approx(0.592928, abs=1e-6)
-    assert 1.0 < numbers.witnessed < numbers.joint
-    assert min(numbers.upper.values()) >= numbers.joint
 
 
 def test_an_audit_that_is_not_certified_exits_with_2_and_leaves_a_run(run):

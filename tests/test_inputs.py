@@ -101,20 +101,6 @@ def test_the_same_files_in_another_folder_are_the_same_inputs(tmp_path):
     assert made[0] == made[1]
 
 
-def test_settings_count_and_execution_does_not():
-    plain = table("visits.csv")
-    assert table("visits.csv", "[execution]\nworkers = 7\nkind = 'processes'\n").fingerprint == plain.fingerprint
-    assert table("visits.csv", "[audit]\nalpha = 0.05\n").fingerprint == plain.fingerprint, "a default said aloud"
-    others = [
-        table("visits.csv", "[audit]\nseed = 1\n"),
-        table("visits.csv", "[audit]\nattackers = ['plugin']\n"),
-        table("visits.csv", "[audit]\ndelta = 0.1\n[adapt]\nremap = false\n"),
-        table("other.csv"),
-        parse_config(TABLE.format(path="visits.csv").replace("1.0", "1.5"), "test"),
-    ]
-    assert len({config.fingerprint for config in (plain, *others)}) == 1 + len(others)
-
-
 def refuse(folder, inputs):
     refuse_other_inputs(folder, folder / "audit.npz", inputs)
 
