@@ -9,8 +9,7 @@ import numpy as np
 
 import oddshift as od
 from oddshift.adapt import AdaptSettings
-from oddshift.data.embedded import people
-from oddshift.data.embedded.people import HABITS
+from oddshift.data.embedded import HABITS, people
 from oddshift.mechanisms import MechanismSettings
 
 EPSILON = 0.27

@@ -29,7 +29,7 @@ from oddshift.audit.scan import Budget, scan
 from oddshift.base.arrays import FloatArray
 from oddshift.base.execution import Execution, run
 from oddshift.base.storage import load, save
-from oddshift.data.embedded.people import People, people
+from oddshift.data.embedded import People, people
 from oddshift.mechanisms import Mechanism, Tiered
 from oddshift.model.release import perturb
 from oddshift.model.tiers import Tiers

@@ -15,7 +15,7 @@ from oddshift.attackers.controls import exact_attacker
 from oddshift.attackers.paired_log_score import standard_error, units_of
 from oddshift.audit import AuditSettings, audit
 from oddshift.audit.scan import Budget, scan
-from oddshift.data.embedded.people import LENGTHS, People, draw_sequences, people
+from oddshift.data.embedded import LENGTHS, People, draw_sequences, people
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
 from oddshift.model.release import perturb

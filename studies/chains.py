@@ -22,7 +22,7 @@ from oddshift.attackers.paper import fit_paper
 from oddshift.attackers.training import Schedule
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.logarithms import log_sum
-from oddshift.data.embedded.people import draw_sequences
+from oddshift.data.embedded import draw_sequences
 from oddshift.mechanisms import Exponential
 from oddshift.model.prior import Markov
 from oddshift.model.records import Records

@@ -30,7 +30,7 @@ from oddshift.data.codecs.text.lexicon import Similar, add_similar
 from oddshift.data.codecs.text.passages import text_features
 from oddshift.data.codecs.text.settings import PAPER_TIERS
 from oddshift.data.detectors import DetectionReport, Pipeline, TypeTags, stop_words
-from oddshift.data.embedded.people import CITIES, EMPLOYERS, NAMES
+from oddshift.data.embedded import CITIES, EMPLOYERS, NAMES
 from oddshift.mechanisms import Exponential
 from oddshift.mechanisms.utility import DownstreamTask, Utility, classification, measure, retrieval
 from studies.published import PUBLISHED, Corpus, read_published

@@ -12,9 +12,9 @@ import numpy as np
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import data_folder
 from oddshift.data.codecs.text.vectors import read_vectors
-from oddshift.data.embedded.people import CLOSING, KINDS, PHRASES
+from oddshift.data.embedded import CLOSING, KINDS, PHRASES
 
-TARGET = Path(__file__).resolve().parents[1] / "src" / "oddshift" / "data" / "embedded" / "people.npz"
+TARGET = Path(__file__).resolve().parents[1] / "src" / "oddshift" / "data" / "people.npz"
 
 
 def public_words() -> frozenset[str]:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from oddshift.base.arrays import FloatArray, indices, positive, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.base.logarithms import log, log_normalise, log_sum
-from oddshift.data.embedded.people import draw_sequences, invert, share
+from oddshift.data.embedded import draw_sequences, invert, share
 from oddshift.model.prior import Markov
 from oddshift.model.records import Records
 from oddshift.model.space import Space

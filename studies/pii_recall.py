@@ -24,7 +24,7 @@ from presidio_analyzer.nlp_engine import NlpEngineProvider
 
 from oddshift.data.codecs import EncodedText, TextCodec, TextSettings, data_folder
 from oddshift.data.detectors import Capitals, Detector, Handles, Occupations, Patterns, Pipeline
-from oddshift.data.detectors.planting import recall_of_planted
+from oddshift.data.detectors.detection_report import recall_of_planted
 from oddshift.data.detectors.spacy_pipeline import usual_labels
 from studies.published import read_published
 

@@ -15,7 +15,7 @@ from oddshift.adapt.settings import RepairChoice
 from oddshift.data.codecs import data_folder
 from oddshift.data.dataset import Dataset
 from oddshift.data.detectors import Pipeline
-from oddshift.data.embedded.people import people
+from oddshift.data.embedded import people
 
 HELD = 0.2
 """The share of the documents, or of the trips, that nothing reads before the end."""

@@ -192,7 +192,7 @@ COMMANDS = "app.commands."
 """Commands import what they run when they run, so that `oddshift --help` stays light."""
 
 LOCAL = {
-    "app.amortised_networks": {"attackers.paper", "attackers.temperature"},  # load torch
+    "app.attacker_choice": {"attackers.paper", "attackers.temperature"},  # load torch
     "attackers.fitting": {
         "attackers.informed",
         "attackers.paper",

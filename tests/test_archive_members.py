@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats.streams import array_header, reading_archive, stated_bytes, whole_array
+from oddshift.data.formats.data_file import array_header, reading_archive, stated_bytes, whole_array
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 
 import oddshift as od
 from oddshift.app import configured_runs
-from oddshift.app.alpha_spending import QUESTIONS, QuestionLevel, level_of_question
 from oddshift.app.configured_runs import run_adapt, run_audit
+from oddshift.app.resources import QUESTIONS, QuestionLevel, level_of_question
 from oddshift.base.errors import InvalidInput
 from oddshift.model.records import Records
 from oddshift.model.space import Space

@@ -5,15 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats import streams
-from oddshift.data.formats.data_file import uncounted
-from oddshift.data.formats.streams import (
+from oddshift.data.formats import data_file
+from oddshift.data.formats.data_file import (
     byte_sink,
     is_writable,
     refuse_long,
     shown,
     starts_with_mark,
     texts_of,
+    uncounted,
     whole_text,
 )
 
@@ -30,7 +30,7 @@ def test_a_block_may_end_in_the_middle_of_a_character(folder, text, block):
     path.write_bytes(text.encode())
     counted = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streams, "BLOCK", block)
+        patch.setattr(data_file, "BLOCK", block)
         parts = list(texts_of(path, counted.append))
     assert "".join(part for part, _ in parts) == text
     assert [is_last for _, is_last in parts] == [False] * (len(parts) - 1) + [True] * bool(parts)
@@ -66,7 +66,7 @@ def test_bytes_that_are_not_utf_8_are_named_by_their_place_and_not_quoted(tmp_pa
 
 
 def test_a_character_that_the_end_of_the_file_cuts_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(streams, "BLOCK", 2)
+    monkeypatch.setattr(data_file, "BLOCK", 2)
     (tmp_path / "in.txt").write_bytes("abé".encode()[:-1])
     with pytest.raises(InvalidInput, match="not UTF-8"):
         list(texts_of(tmp_path / "in.txt", uncounted))
@@ -76,13 +76,13 @@ def test_a_whole_text_is_bounded(tmp_path, monkeypatch):
     path = tmp_path / "in.txt"
     path.write_text("abcd")
     assert whole_text(path) == "abcd"
-    monkeypatch.setattr(streams, "LONGEST_RECORD", 3)
+    monkeypatch.setattr(data_file, "LONGEST_RECORD", 3)
     with pytest.raises(InvalidInput, match=r"in\.txt has over 3 characters, expected shorter records"):
         whole_text(path)
 
 
 def test_a_record_is_refused_from_the_first_character_beyond_the_longest(tmp_path, monkeypatch):
-    monkeypatch.setattr(streams, "LONGEST_RECORD", 3)
+    monkeypatch.setattr(data_file, "LONGEST_RECORD", 3)
     refuse_long("abc", tmp_path / "in.csv", 7)
     with pytest.raises(InvalidInput, match=r"in\.csv row 7 has over 3 characters"):
         refuse_long("abcd", tmp_path / "in.csv", 7)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats import open_data, read_columns, streams
+from oddshift.data.formats import data_file, open_data, read_columns
 from oddshift.data.formats.data_file import uncounted
 from oddshift.data.formats.delimited import DelimitedBlock, DelimitedFile, delimiter_of
 
@@ -68,7 +68,7 @@ def test_what_the_standard_library_writes_is_read_in_blocks_of_any_size(folder, 
     path = folder / f"in{ending}"
     path.write_bytes(by_the_standard_library([("a", "b"), *rows], MARKS[ending], line_end))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streams, "BLOCK", block)
+        patch.setattr(data_file, "BLOCK", block)
         found = read_columns(DelimitedFile(path, None, MARKS[ending]), ("a", "b"), at_least=1)
     assert list(zip(found["a"], found["b"], strict=True)) == rows
 
@@ -93,7 +93,7 @@ def test_a_release_without_a_change_is_the_file_itself(folder, rows, block):
     path = folder / "same.csv"
     path.write_bytes(by_the_standard_library([("a", "b"), *rows], ",", "\r\n"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streams, "BLOCK", block)
+        patch.setattr(data_file, "BLOCK", block)
         file = DelimitedFile(path)
         assert released(file, a=[a for a, _ in rows], b=[b for _, b in rows]) == path.read_bytes()
         assert released(file) == path.read_bytes()
@@ -211,8 +211,8 @@ def test_what_cannot_be_cut_is_refused_with_its_row_and_not_quoted(opened, text,
 
 
 def test_a_record_that_never_ends_is_refused_before_the_file_is_read(opened, monkeypatch):
-    monkeypatch.setattr(streams, "BLOCK", 8)
-    monkeypatch.setattr(streams, "LONGEST_RECORD", 30)
+    monkeypatch.setattr(data_file, "BLOCK", 8)
+    monkeypatch.setattr(data_file, "LONGEST_RECORD", 30)
     counted = []
     with pytest.raises(InvalidInput, match="row 1 has over 30 characters, expected shorter records"):
         for _ in opened('a,b\n1,"' + "secret " * 200).blocks(counted.append):
@@ -255,7 +255,7 @@ def test_only_a_block_without_quotes_and_carriage_returns_is_plain(opened):
 
 
 def test_a_record_of_another_width_is_named_after_empty_lines_and_earlier_blocks(opened, monkeypatch):
-    monkeypatch.setattr(streams, "BLOCK", 8)
+    monkeypatch.setattr(data_file, "BLOCK", 8)
     file = opened("a,b\n1,2\n3,4\n\n5,6\n7\n")
     with pytest.raises(InvalidInput, match="row 4 has 1 columns, expected 2"):
         list(file.blocks(uncounted))

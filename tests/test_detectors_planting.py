@@ -9,8 +9,8 @@ from studies.published import read_published
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import clopper_pearson_lower, clopper_pearson_upper
 from oddshift.data.detectors import Capitals, Gazetteer, Pipeline, PlantedRecall, Spans, recall_of_planted
+from oddshift.data.detectors.detection_report import _place
 from oddshift.data.detectors.gazetteer import FAMILY_NAMES, GIVEN_NAMES
-from oddshift.data.detectors.planting import _place
 
 TEXTS = [f"It rained. Yesterday Ann{k % 7} Lee{k % 5} met nobody, Mr. X said. Then it stopped." for k in range(40)]
 

@@ -6,8 +6,7 @@ from studies.embedded_vectors import public_words
 from studies.known_laws import chain, topics
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.embedded import people
-from oddshift.data.embedded.people import KINDS, LENGTHS, PHRASES, draw_sequences, invert, law
+from oddshift.data.embedded import KINDS, LENGTHS, PHRASES, draw_sequences, invert, law, people
 from oddshift.leakage.exact import log_posterior
 from oddshift.mechanisms.exponential import Exponential
 from oddshift.model.prior import Joint

@@ -12,7 +12,7 @@ from oddshift.app.configured_runs import prepare_configured
 from oddshift.app.init.roles import roles_of
 from oddshift.base.errors import InvalidInput
 from oddshift.data.embedded import people
-from oddshift.data.formats import FOLDER, FORMATS, TEXT, VECTORS, open_data, read_columns, streams
+from oddshift.data.formats import FOLDER, FORMATS, TEXT, VECTORS, data_file, open_data, read_columns
 from oddshift.mechanisms import Exponential
 from oddshift.protect import Ledger, ProtectSettings, protect
 from oddshift.protect.policies import make_policy, save_policy
@@ -83,7 +83,7 @@ def test_columns_are_those_of_the_file(file):
 @pytest.mark.parametrize("block", [1, 3, 25, 1 << 20])
 def test_blocks_of_any_size_hold_the_same_cells(file, monkeypatch, block):
     expected = cells(file)
-    monkeypatch.setattr(streams, "BLOCK", block)
+    monkeypatch.setattr(data_file, "BLOCK", block)
     again = open_data(file.path)
     assert cells(again) == expected
     counted = []
@@ -194,7 +194,7 @@ def test_init_audit_and_protect_read_the_same_nested_files(tmp_path):
 
 def test_a_folder_comes_out_as_it_went_in(tmp_path, monkeypatch):
     folder, out = nested(tmp_path), tmp_path / "out"
-    monkeypatch.setattr(streams, "BLOCK", 40)
+    monkeypatch.setattr(data_file, "BLOCK", 40)
     file = open_data(folder)
     assert file.names == (TEXT, FOLDER)
     with file.sink(out) as write:
@@ -216,7 +216,7 @@ def test_an_odd_quote_is_refused_by_everyone(tmp_path):
 
 
 def test_an_odd_quote_is_found_before_the_end_of_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(streams, "BLOCK", 16)
+    monkeypatch.setattr(data_file, "BLOCK", 16)
     path = tmp_path / "in.csv"
     path.write_text('text\n"ab"c\n' + "more\n" * 500)
     read = []

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.frames import column_like, columns_of, frame_like, is_frame, list_of
+from oddshift.data.dataset import column_like, columns_of, frame_like, is_frame, list_of
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -101,6 +101,6 @@ def test_what_is_not_a_table_is_refused():
 
 
 def test_no_frame_library_is_imported():
-    program = "import sys, oddshift.data.frames; print({'pandas', 'polars', 'pyarrow', 'duckdb'} & set(sys.modules))"
+    program = "import sys, oddshift.data.dataset; print({'pandas', 'polars', 'pyarrow', 'duckdb'} & set(sys.modules))"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "set()"

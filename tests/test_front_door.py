@@ -19,8 +19,7 @@ from oddshift.app.configuration import parse_config
 from oddshift.app.init import start
 from oddshift.app.report.first_screen import QUESTIONS, screen_of_adaptation
 from oddshift.data.detectors import GazetteerSettings
-from oddshift.data.embedded import people
-from oddshift.data.embedded.people import PeopleSettings
+from oddshift.data.embedded import PeopleSettings, people
 from oddshift.mechanisms import MechanismSettings
 
 pytest.importorskip("spacy")

@@ -93,7 +93,7 @@ def test_the_audited_records_hold_the_value_of_a_group_once():
 
 
 def test_rows_far_apart_in_a_file_are_released_alike(tmp_path, monkeypatch):
-    monkeypatch.setattr("oddshift.data.formats.streams.BLOCK", 500)
+    monkeypatch.setattr("oddshift.data.formats.data_file.BLOCK", 500)
     columns = patients()
     settings = AdaptSettings(
         epsilon=1.0, delta=0.1, independent=True, grid=(0.5, 1.0), documents=60, attackers=("portfolio",)

@@ -15,7 +15,7 @@ from oddshift.app.cli import DEFECT, TRACEBACK, main
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import VectorCodec, VectorSettings
 from oddshift.data.codecs.text.vectors import read_vectors
-from oddshift.data.formats import data_file, open_data, read_columns, streams
+from oddshift.data.formats import data_file, open_data, read_columns
 from oddshift.mechanisms import Exponential
 from oddshift.protect.policies import make_policy, save_policy
 from policies import people_policy
@@ -331,8 +331,8 @@ class TestLimits:
     """Refusals by stated sizes, before the memory is taken."""
 
     def test_records(self, policies, tmp_path, monkeypatch):
-        monkeypatch.setattr(streams, "LONGEST_RECORD", 30_000)
-        monkeypatch.setattr(streams, "BLOCK", 4_000)
+        monkeypatch.setattr(data_file, "LONGEST_RECORD", 30_000)
+        monkeypatch.setattr(data_file, "BLOCK", 4_000)
         cell = b"a " * 20_000
         for name, data in (
             ("a.csv", b'text\n"' + cell + b'"\n'),
@@ -344,7 +344,7 @@ class TestLimits:
             assert "over 30000 characters" in refused(protected(policies, written(tmp_path, name, data)))
 
     def test_a_file_of_a_folder(self, policies, tmp_path, monkeypatch):
-        monkeypatch.setattr(streams, "LONGEST_RECORD", 1_000)
+        monkeypatch.setattr(data_file, "LONGEST_RECORD", 1_000)
         (tmp_path / "in").mkdir()
         written(tmp_path, "in/a.txt", b"a " * 1_000)
         assert "over 1000 characters" in refused(protected(policies, tmp_path / "in"))
@@ -400,16 +400,16 @@ class TestLimits:
 
     def test_arrays_of_an_archive(self, tmp_path):
         path = written(tmp_path, "in.npz", WHOLE)
-        assert streams.whole_array(path, "group").tolist() == list(range(40))
+        assert data_file.whole_array(path, "group").tolist() == list(range(40))
         with pytest.raises(InvalidInput, match="group of 320 bytes, expected at most 100"):
-            streams.whole_array(path, "group", 100)
+            data_file.whole_array(path, "group", 100)
         with pytest.raises(InvalidInput, match="an array is missing"):
-            streams.whole_array(path, "other")
+            data_file.whole_array(path, "other")
         pickled = npz(a=np.array([None], dtype=object))
         with pytest.raises(InvalidInput, match="without pickles"):
-            streams.whole_array(written(tmp_path, "p.npz", pickled), "a")
+            data_file.whole_array(written(tmp_path, "p.npz", pickled), "a")
         with pytest.raises(FileNotFoundError):
-            streams.whole_array(tmp_path / "none.npz", "a")
+            data_file.whole_array(tmp_path / "none.npz", "a")
 
 
 def test_json_output_stays_json_when_refused(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from oddshift.data.detectors.introductions import in_context, introduced_names, says_nothing
+from oddshift.data.detectors.capitals import in_context, introduced_names, says_nothing
 from oddshift.data.detectors.spans import Spans
 
 

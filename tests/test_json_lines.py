@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats import open_data, read_columns, streams
+from oddshift.data.formats import data_file, open_data, read_columns
 from oddshift.data.formats.data_file import uncounted
 from oddshift.data.formats.json_lines import JsonLinesBlock
 
@@ -50,7 +50,7 @@ def test_what_the_standard_library_writes_is_read_in_blocks_of_any_size(folder, 
     lines = [json.dumps({"a": a, "b": b}, **layout) for a, b in rows]
     path.write_bytes("\r\n".join(lines).encode())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streams, "BLOCK", block)
+        patch.setattr(data_file, "BLOCK", block)
         found = read_columns(open_data(path), ("a", "b"), at_least=1)
     assert list(zip(found["a"], found["b"], strict=True)) == rows
 
@@ -158,7 +158,7 @@ def test_deep_nesting_is_refused_in_one_line():
 
 
 def test_lines_are_numbered_through_all_blocks(opened, monkeypatch):
-    monkeypatch.setattr(streams, "BLOCK", 10)
+    monkeypatch.setattr(data_file, "BLOCK", 10)
     file = opened('{"a": 1}\n' * 7 + "\n[]\n")
     with pytest.raises(InvalidInput, match=r"in\.jsonl line 9 is a list"):
         read_columns(file, ("a",))

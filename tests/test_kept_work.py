@@ -9,8 +9,17 @@ import pytest
 
 from oddshift.app import configured_runs
 from oddshift.app.configuration import parse_config
-from oddshift.app.configured_runs import prepare_configured, run_adapt, run_audit
-from oddshift.app.fit_cache import KEPT, NOTE, WORK, keep_work, lay_out_checkpoints, read_kept
+from oddshift.app.configured_runs import (
+    KEPT,
+    NOTE,
+    WORK,
+    keep_work,
+    lay_out_checkpoints,
+    prepare_configured,
+    read_kept,
+    run_adapt,
+    run_audit,
+)
 from oddshift.app.resources import Means
 from oddshift.app.run import Run, adapt_task
 from oddshift.app.run_folder import inputs_of
@@ -213,7 +222,7 @@ def test_other_data_and_other_versions_ignore_it(home, monkeypatch):
     assert read_kept(home / "run", inputs_of(config)) is None
     config = kept_by(TEXT + ASKED, home)
     assert read_kept(home / "run", inputs_of(config)) is not None
-    monkeypatch.setattr("oddshift.app.fit_cache.versions", lambda: {"oddshift": "another"})
+    monkeypatch.setattr("oddshift.app.configured_runs.versions", lambda: {"oddshift": "another"})
     assert read_kept(home / "run", inputs_of(config)) is None
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import PlaceSettings, TableSettings, TextSettings, VectorSettings
-from oddshift.data.formats import open_data, streams
+from oddshift.data.formats import data_file, open_data
 from oddshift.protect import record_identity as module
 from oddshift.protect.record_identity import KnownBy, known_by, survey
 from oddshift.protect.record_keys import WIDTH, RecordKeys
@@ -93,7 +93,7 @@ def test_rows_and_contents_have_different_keys(file):
 def test_keys_do_not_depend_on_blocks_nor_on_where_they_are_noted(file, tmp_path, monkeypatch, block, at_once, user):
     known = KnownBy("id", ("id",), user)
     expected = survey(file, known, KEYS, None, allow_new_keys=False)
-    monkeypatch.setattr(streams, "BLOCK", block)
+    monkeypatch.setattr(data_file, "BLOCK", block)
     monkeypatch.setattr(module, "AT_ONCE", at_once)
     found = survey(open_data(file.path), known, KEYS, tmp_path / "keys", allow_new_keys=False)
     assert keys_of(found) == keys_of(expected)
@@ -115,7 +115,7 @@ def test_the_name_of_an_input_depends_on_its_records_their_order_and_the_secret(
 
 
 def test_an_empty_id_or_user_is_named_by_its_row_in_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(streams, "BLOCK", 8)
+    monkeypatch.setattr(data_file, "BLOCK", 8)
     path = tmp_path / "in.csv"
     path.write_text("id,who\n1,a\n2,b\n,c\n4,\n")
     with pytest.raises(InvalidInput, match="column 'id' at row 3 is empty, expected a name or number"):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import oddshift as od
-from oddshift.app.configured_runs import run_adapt, run_audit
-from oddshift.app.fit_cache import KEPT
+from oddshift.app.configured_runs import KEPT, run_adapt, run_audit
 from oddshift.audit.trials import PROVEN
 from oddshift.data.embedded import people
 from oddshift.data.found_points import found_in_records

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.near_duplicates import near_duplicates
+from oddshift.data.preparation import near_duplicates
 
 WORDS = [f"word{k}" for k in range(400)]
 

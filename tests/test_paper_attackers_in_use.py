@@ -8,9 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from oddshift.adapt import AdaptSettings  # noqa: E402
-from oddshift.app import amortised_networks  # noqa: E402
-from oddshift.app.amortised_networks import AmortisedCheck  # noqa: E402
-from oddshift.app.attacker_choice import named_attackers  # noqa: E402
+from oddshift.app import attacker_choice  # noqa: E402
+from oddshift.app.attacker_choice import AmortisedCheck, named_attackers  # noqa: E402
 from oddshift.app.run import Run, adapt_task  # noqa: E402
 from oddshift.attackers import ATTACKERS, FitOptions  # noqa: E402
 from oddshift.attackers.paper_options import PaperOptions  # noqa: E402
@@ -86,7 +85,7 @@ def test_a_weak_network_for_all_scales_is_refused_and_a_good_one_noted(people, m
 
 
 def test_what_is_trained_anew_and_what_has_one_scale_is_not_checked(people, monkeypatch):
-    monkeypatch.setattr(amortised_networks, "AmortisedCheck", None)
+    monkeypatch.setattr(attacker_choice, "AmortisedCheck", None)
     assert adapt_task(people, MechanismSettings(), replace(ASKED, retrain=True)).notes == ()
     assert adapt_task(people, MechanismSettings(), replace(ASKED, attackers=("plugin",))).notes == ()
 

@@ -8,7 +8,7 @@ import pytest
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import PlaceCodec, PlaceSettings
 from oddshift.data.dataset import Dataset
-from oddshift.data.formats import streams
+from oddshift.data.formats import data_file
 from oddshift.data.preparation import prepare
 from oddshift.mechanisms import Exponential
 from oddshift.protect import Ledger, ProtectSettings, Sanitizer, protect
@@ -88,7 +88,7 @@ def test_points_that_stand_for_themselves_share_no_draw(columns):
 
 
 def test_a_file_that_is_read_in_blocks_repeats_the_draws_of_a_user(columns, tmp_path, monkeypatch):
-    monkeypatch.setattr(streams, "BLOCK", 400)
+    monkeypatch.setattr(data_file, "BLOCK", 400)
     source, out = tmp_path / "in.csv", tmp_path / "out.csv"
     with source.open("w", newline="") as stream:
         writer = csv.writer(stream)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats import FOLDER, TEXT, open_data, read_columns, streams
+from oddshift.data.formats import FOLDER, TEXT, data_file, open_data, read_columns
 from oddshift.data.formats.data_file import uncounted
 from oddshift.data.formats.plain_text import FolderBlock, LineBlock, TextFile, TextFolder, lines_of
 
@@ -37,7 +37,7 @@ def test_lines_end_at_line_feeds_only_and_come_back_byte_for_byte(folder, lines,
     path = folder / "in.txt"
     path.write_bytes(("".join(text + end for text, end in lines) + last).encode())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streams, "BLOCK", block)
+        patch.setattr(data_file, "BLOCK", block)
         parts = list(TextFile(path).blocks(uncounted))
     found = [cell for part in parts for cell in part.cells(TEXT)]
     assert found == [text for text, _ in lines] + ([last] if last else [])
@@ -61,7 +61,7 @@ def test_a_release_of_another_number_of_lines_is_never_written():
 
 
 def test_whole_lines_are_given_as_soon_as_they_are_complete(tmp_path, monkeypatch):
-    monkeypatch.setattr(streams, "BLOCK", 4)
+    monkeypatch.setattr(data_file, "BLOCK", 4)
     (tmp_path / "in.txt").write_bytes(b"ab\ncdefgh\ni")
     counted = []
     assert list(lines_of(tmp_path / "in.txt", counted.append)) == [["ab\n"], ["cdefgh\n", "i"]]
@@ -69,8 +69,8 @@ def test_whole_lines_are_given_as_soon_as_they_are_complete(tmp_path, monkeypatc
 
 
 def test_a_line_that_never_ends_is_refused_with_its_row(tmp_path, monkeypatch):
-    monkeypatch.setattr(streams, "BLOCK", 8)
-    monkeypatch.setattr(streams, "LONGEST_RECORD", 20)
+    monkeypatch.setattr(data_file, "BLOCK", 8)
+    monkeypatch.setattr(data_file, "LONGEST_RECORD", 20)
     (tmp_path / "in.txt").write_text("short\n" + "secret" * 50)
     with pytest.raises(InvalidInput, match=r"in\.txt row 2 has over 20 characters") as refused:
         list(lines_of(tmp_path / "in.txt", uncounted))
@@ -107,7 +107,7 @@ def test_a_folder_can_only_hold_text(tmp_path):
 
 @pytest.mark.parametrize(("block", "sizes"), [(1, [1, 1, 1]), (4, [2, 1]), (1 << 20, [3])])
 def test_files_are_gathered_into_blocks_of_bounded_size(tmp_path, monkeypatch, block, sizes):
-    monkeypatch.setattr(streams, "BLOCK", block)
+    monkeypatch.setattr(data_file, "BLOCK", block)
     file = nested(tmp_path, a="12", b="345", c="6")
     counted = []
     assert [len(part) for part in file.blocks(counted.append)] == sizes

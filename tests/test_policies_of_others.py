@@ -10,7 +10,7 @@ import pytest
 
 import oddshift as od
 from added_package import forget, lay_out, shades_csv
-from oddshift.app.policy_from_result import why_no_policy
+from oddshift.app.results import why_no_policy
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput, NotInstalled
 from oddshift.base.registry import StoredName

@@ -12,7 +12,7 @@ import encoding
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import PlaceCodec, PlaceSettings, TableSettings, TextSettings, WordVectors
 from oddshift.data.detectors import WordList
-from oddshift.data.formats import open_data, read_columns, streams
+from oddshift.data.formats import data_file, open_data, read_columns
 from oddshift.mechanisms import Exponential, Mask
 from oddshift.model.space import Space
 from oddshift.protect import Ledger, ProtectSettings, protect
@@ -65,7 +65,7 @@ def test_csv_keeps_every_other_byte(tmp_path):
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 64, 1 << 20])
 def test_blocks_of_any_size_give_the_same(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(streams, "BLOCK", block)
+    monkeypatch.setattr(data_file, "BLOCK", block)
     expected = CSV.replace("ANN", "ann").replace("Bob", "bob").replace("Ann", "ann").replace("Zed", "[PERSON]")
     assert released(tmp_path, "a.csv", CSV.encode(), text_policy()) == expected.encode()
     lines = '{"text": "Ann", "n": 1}\n\n{"text": "– the ANN"}\r\n{"text":"x"}'
@@ -138,8 +138,8 @@ def test_bad_tables_are_named_and_not_quoted(tmp_path):
 
 
 def test_a_record_that_never_ends_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(streams, "BLOCK", 100)
-    monkeypatch.setattr(streams, "LONGEST_RECORD", 500)
+    monkeypatch.setattr(data_file, "BLOCK", 100)
+    monkeypatch.setattr(data_file, "LONGEST_RECORD", 500)
     with pytest.raises(InvalidInput, match="row 1 has over 500 characters"):
         released(tmp_path, "a.csv", b'text\n"' + b"met " * 500, text_policy())
 
@@ -206,9 +206,9 @@ def test_released_row_groups_are_not_cut_by_blocks(tmp_path, monkeypatch):
     import pyarrow as pa
     from pyarrow import parquet
 
-    from oddshift.data.formats import streams
+    from oddshift.data.formats import data_file
 
-    monkeypatch.setattr(streams, "BLOCK", 2000)  # some rows at a time
+    monkeypatch.setattr(data_file, "BLOCK", 2000)  # some rows at a time
     table = pa.table({"text": [f"ann left {n}" for n in range(3000)], "x": np.arange(3000.0), "a.b": [1] * 3000})
     stream = io.BytesIO()
     parquet.write_table(table, stream)
@@ -275,7 +275,7 @@ def fixes(n=60):
 
 @pytest.mark.parametrize("block", [50, 1 << 20])
 def test_trajectories_are_thinned_and_moved_as_they_were_audited(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(streams, "BLOCK", block)
+    monkeypatch.setattr(data_file, "BLOCK", block)
     (tmp_path / "g.csv").write_text(fixes())
     settings = PlaceSettings(lat="phi", lon="lambda", user="who", timestamp="when", trip="trip", every=300.0)
     made = encoding.places(read_columns(open_data(tmp_path / "g.csv"), settings.wanted(())), settings)
@@ -320,7 +320,7 @@ def vector_policy(mechanism=Exponential, *arguments):
 
 @pytest.mark.parametrize("block", [12, 1 << 20])
 def test_vectors_of_an_archive_and_what_lies_beside_them(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(streams, "BLOCK", block)
+    monkeypatch.setattr(data_file, "BLOCK", block)
     stream = io.BytesIO()
     vectors = np.array([[0.9, 0.1, 0.0], [0.0, 0.0, 2.0], [0.0, 0.4, 0.3]], dtype=np.float32)
     np.savez(stream, group=np.array(["a", "b", "b"]), vectors=vectors)

@@ -10,7 +10,7 @@ from pyarrow import parquet
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import NamedCells, PlaceCodec, PlaceSettings, TableCodec, TableSettings
-from oddshift.data.formats import streams
+from oddshift.data.formats import data_file
 from oddshift.mechanisms import Exponential
 from oddshift.model.space import Space
 from oddshift.protect import Ledger, ProtectSettings, protect
@@ -111,7 +111,7 @@ def is_renaming(before, after):
 
 
 def test_a_release_groups_rows_as_before_and_names_nobody(tmp_path, monkeypatch):
-    monkeypatch.setattr(streams, "BLOCK", 300)  # a few rows at a time
+    monkeypatch.setattr(data_file, "BLOCK", 300)  # a few rows at a time
     rows = fixes()
     shown = released(tmp_path, rows)
     assert is_renaming(pairs(rows, "user"), pairs(shown, "user"))

@@ -21,7 +21,7 @@ from oddshift.attackers.row_layout import row_layout
 from oddshift.attackers.sequence_law import SequenceLaw, StepLaw
 from oddshift.base.errors import InvalidInput
 from oddshift.base.safe_serialization import load_graph, save_graph
-from oddshift.data.embedded.people import people
+from oddshift.data.embedded import people
 from oddshift.leakage.exact import log_posterior
 from oddshift.mechanisms import MECHANISMS, Exponential, MechanismSettings
 from oddshift.mechanisms.remap import Remap

@@ -7,7 +7,7 @@ import pytest
 
 import oddshift as od
 from oddshift.base.errors import InvalidInput
-from oddshift.data.embedded.people import people
+from oddshift.data.embedded import people
 from oddshift.mechanisms import MECHANISMS, MechanismSettings
 from oddshift.protect import ProtectSettings
 from oddshift.protect.policies import make_policy

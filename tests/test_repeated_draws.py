@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats import streams
+from oddshift.data.formats import data_file
 from oddshift.protect import Ledger, ProtectSettings, Sanitizer, protect
 from oddshift.protect.noise import keyed_uniforms
 from oddshift.protect.policies import load_policy, save_policy
@@ -39,7 +39,7 @@ def test_sentences_are_drawn_apart_where_they_are_read_apart():
 
 
 def test_a_user_has_one_draw_for_each_secret_over_all_blocks_of_a_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(streams, "BLOCK", 64)
+    monkeypatch.setattr(data_file, "BLOCK", 64)
     save_policy(tmp_path / "run", names_policy(joint_by="user"))
     policy = load_policy(tmp_path / "run")
     rows = [(f"u{k % 4}", text) for k, text in enumerate(TEXTS * 3)]

@@ -11,8 +11,8 @@ import pytest
 from oddshift.app.report.figures.adaptation import NAMES, SHAPES, frontier, loop_rounds
 from oddshift.app.report.figures.beliefs import belief_update, learning_curve, reliability
 from oddshift.app.report.figures.leakage import attacker_rates, histogram, subgroup_rates
+from oddshift.app.report.markup import NARROW, WIDE
 from oddshift.app.report.page_sections import largest_known
-from oddshift.app.report.svg import NARROW, WIDE
 from oddshift.app.report.wording import number, percent
 from oddshift.attackers.training import Curve
 from oddshift.audit.beliefs import Belief, Candidate

@@ -21,7 +21,7 @@ from studies.paper.reproductions import REPRODUCTIONS
 from studies.paper.results_page import sections, write_page
 from studies.paper.table_claims import em_rises, lower_everywhere
 
-from oddshift.app.report.svg import Figure
+from oddshift.app.report.markup import Figure
 from oddshift.base.errors import TamperedEvidence
 
 LIGHT = ("toy", "propositions", "delta-thresholds", "failure-bounds", "non-convexity")

@@ -52,7 +52,7 @@ from studies.paper.table_figures import dumbbells, exponents, temperatures
 
 from finished_cells import finished, network_cell, results_of, sound_cell
 from oddshift.app.report.line_plot import SHAPES, LinePlot
-from oddshift.app.report.svg import NARROW, WIDE
+from oddshift.app.report.markup import NARROW, WIDE
 
 NOTHING = results_of()
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from oddshift.app.illustration import (
+from oddshift.app.release_quality import (
     EXAMPLE_DOCUMENTS,
     EXAMPLE_TEXTS,
     Illustration,

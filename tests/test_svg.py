@@ -8,22 +8,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oddshift.app.report.markup import NOTHING, Html, items, join, pairs, table, tag
-from oddshift.app.report.svg import (
+from oddshift.app.report.markup import (
     NARROW,
+    NOTHING,
     WIDE,
     AxisScale,
     Figure,
     Frame,
+    Html,
     axis_below,
     axis_left,
     both,
     box,
     drawing,
     fitted,
+    items,
+    join,
     line,
     mark,
+    pairs,
     polyline,
+    table,
+    tag,
     text,
     width_of,
 )

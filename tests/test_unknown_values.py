@@ -3,7 +3,7 @@
 import numpy as np
 
 import oddshift as od
-from oddshift.app.fit_cache import StoredCodec
+from oddshift.app.configured_runs import StoredCodec
 from oddshift.app.watch.windows import RECALL, UNKNOWN, Baseline, window_values
 from oddshift.audit.scan import Budget
 from oddshift.audit.settings import AuditSettings

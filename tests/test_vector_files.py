@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats import VECTORS, open_data, read_columns, streams, vector_files
+from oddshift.data.formats import VECTORS, data_file, open_data, read_columns, vector_files
 from oddshift.data.formats.data_file import uncounted
 from oddshift.data.formats.vector_files import VectorBlock
 
@@ -43,7 +43,7 @@ def table(file):
 @types
 @pytest.mark.parametrize("block", [1, 50, 1 << 20])
 def test_rows_are_read_as_float64_in_blocks_of_any_size(opened, monkeypatch, ending, kind, block):
-    monkeypatch.setattr(streams, "BLOCK", block)
+    monkeypatch.setattr(data_file, "BLOCK", block)
     found = table(opened(ending, ROWS.astype(kind)))
     assert found.dtype == np.float64
     assert np.array_equal(found, ROWS.astype(kind).astype(np.float64))
@@ -80,7 +80,7 @@ def test_other_arrays_are_copied_as_they_are(opened, tmp_path):
 
 
 def test_values_of_other_arrays_follow_their_rows_through_all_blocks(opened, monkeypatch):
-    monkeypatch.setattr(streams, "BLOCK", 2 * ROWS[0].nbytes)
+    monkeypatch.setattr(data_file, "BLOCK", 2 * ROWS[0].nbytes)
     file = opened(".npz", ROWS, group=np.arange(7))
     assert [block.cells("group") for block in file.blocks(uncounted)] == [[0, 1], [2, 3], [4, 5], [6]]
     assert read_columns(file, ("group",)) == {"group": list(range(7))}

@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from oddshift.app.report.markup import Html
-from oddshift.app.report.svg import AxisScale, Figure, Frame, axis_below, axis_left, box, drawing, line, mark, text
+from oddshift.app.report.markup import (
+    AxisScale,
+    Figure,
+    Frame,
+    Html,
+    axis_below,
+    axis_left,
+    box,
+    drawing,
+    line,
+    mark,
+    text,
+)
 
 Slope = tuple[str, float, float]
 """A name, and the values at both ends."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from oddshift.app.report.svg import Figure
+from oddshift.app.report.markup import Figure
 
 FEW_FILES = 4
 """Up to that many cells are linked one by one; more of them by one link to the table where all of them are listed."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from oddshift.app.report.markup import Html
-from oddshift.app.report.svg import (
+from oddshift.app.report.markup import (
     AxisScale,
     Figure,
     Frame,
+    Html,
     axis_below,
     axis_left,
     box,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from oddshift.app.report.line_plot import LinePlot
-from oddshift.app.report.svg import Figure
+from oddshift.app.report.markup import Figure
 from studies.paper.compared_plots import MirrorPlot, Slope, SlopePlot
 from studies.paper.paper_claims import Results, count
 from studies.paper.paper_numbers import (

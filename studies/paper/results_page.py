@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from oddshift.app.report.markup import Html, join, table, tag
+from oddshift.app.report.markup import Figure, Html, join, table, tag
 from oddshift.app.report.page import page_frame
-from oddshift.app.report.svg import Figure
 from oddshift.base.storage import write_atomic
 from studies.paper.claims_table import SIGNS, claims_section
 from studies.paper.open_points import open_section

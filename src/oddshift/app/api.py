@@ -23,7 +23,7 @@ import numpy as np
 from oddshift.adapt.settings import SHARED, AdaptSettings
 from oddshift.app.attacker_choice import AskedAttacker
 from oddshift.app.configuration import named_files, portable, read_config
-from oddshift.app.illustration import read_illustration
+from oddshift.app.release_quality import read_illustration
 from oddshift.app.resources import Means
 from oddshift.app.results import AdaptRun, AuditRun
 from oddshift.app.run import Run, Settings

@@ -20,9 +20,17 @@ from oddshift.app.init.sections import SectionChoice, data_section, text_choice
 from oddshift.base.arrays import finite
 from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.data.codecs import FROM_TEXT, PlaceSettings, TableSettings, TextSettings, VectorSettings, WordVectors
-from oddshift.data.dataset import Dataset, enough_rows, named_columns, read_dataset
+from oddshift.data.dataset import (
+    Dataset,
+    FrameColumns,
+    columns_of,
+    enough_rows,
+    is_frame,
+    list_of,
+    named_columns,
+    read_dataset,
+)
 from oddshift.data.detectors import DETECTORS, Detector
-from oddshift.data.frames import Columns, columns_of, is_frame, list_of
 
 USER = "user"
 """The column that users of texts in a list are kept in."""
@@ -99,7 +107,7 @@ def embeddings(
     """
     rows = finite(np.asarray(array), "the vectors", 2)
     made = validated(VectorSettings, settings or {}, "settings")
-    columns: Columns = {made.vectors: list(rows)}
+    columns: FrameColumns = {made.vectors: list(rows)}
     if groups is not None:
         columns[made.group] = list_of(groups, "groups")
         if len(columns[made.group]) != len(rows):
@@ -147,8 +155,8 @@ def _framed(frame: Any, kind: type[Any], settings: Mapping[str, Any] | None, sou
     return Dataset(enough_rows(wanted, source), made, source)
 
 
-def _texts(values: Any, users: Sequence[Any] | None) -> tuple[Columns, Roles]:
-    """Columns of text and the roles they have."""
+def _texts(values: Any, users: Sequence[Any] | None) -> tuple[FrameColumns, Roles]:
+    """FrameColumns of text and the roles they have."""
     if is_frame(values):
         columns = columns_of(values, "the texts")
         roles = roles_of_columns(columns, "the texts")

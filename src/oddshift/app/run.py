@@ -15,15 +15,11 @@ import numpy as np
 
 from oddshift.adapt import AdaptSettings, AdaptTask, Family, adapt
 from oddshift.adapt.proved import countable
-from oddshift.app.alpha_spending import level_of_question
-from oddshift.app.amortised_networks import check_amortised
-from oddshift.app.attacker_choice import AskedAttacker, fit_attackers, named_attackers, refittable
+from oddshift.app.attacker_choice import AskedAttacker, check_amortised, fit_attackers, named_attackers, refittable
 from oddshift.app.display import expected_lines
-from oddshift.app.illustration import illustrate
-from oddshift.app.measured_use import check_use, measured_use
-from oddshift.app.policy_from_result import adapted_policy, audited_policy, why_no_policy, with_user_limit
-from oddshift.app.resources import CpuLimit, Means, fit_within, rows_within, within_cpu
-from oddshift.app.results import AdaptRun, AuditRun
+from oddshift.app.release_quality import check_use, illustrate, measured_use
+from oddshift.app.resources import CpuLimit, Means, fit_within, level_of_question, rows_within, within_cpu
+from oddshift.app.results import AdaptRun, AuditRun, adapted_policy, audited_policy, why_no_policy, with_user_limit
 from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, Retrained, knowledge
 from oddshift.attackers.learning_size import Refittable

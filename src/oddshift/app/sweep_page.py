@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from oddshift.app.report.line_plot import LinePlot
-from oddshift.app.report.markup import Html, table, tag
+from oddshift.app.report.markup import WIDE, Html, table, tag
 from oddshift.app.report.page import page_frame
-from oddshift.app.report.svg import WIDE
 from oddshift.app.sweep import EXPLORATORY, PairedTest, Row, front, paired_tests
 from oddshift.app.sweep_settings import SweepSettings
 from oddshift.base.storage import write_atomic

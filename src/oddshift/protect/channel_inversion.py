@@ -18,7 +18,7 @@ import numpy as np
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import write_atomic
-from oddshift.data.frames import columns_of
+from oddshift.data.dataset import columns_of
 from oddshift.protect.policies.policy import Policy
 
 KEY = "key.json"

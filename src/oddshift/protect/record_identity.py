@@ -21,10 +21,9 @@ import numpy as np
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import PlaceSettings
 from oddshift.data.formats import Block, DataFile
-from oddshift.data.formats.data_file import uncounted
+from oddshift.data.formats.data_file import byte_sink, uncounted
 from oddshift.data.formats.json_lines import JsonLinesBlock
 from oddshift.data.formats.parquet_file import ParquetFile
-from oddshift.data.formats.streams import byte_sink
 from oddshift.protect.ledger.terms import AT_ONCE, KeyBatch
 from oddshift.protect.policies import Policy
 from oddshift.protect.record_keys import WIDTH, RecordKeys

@@ -27,9 +27,9 @@ import numpy as np
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import Encoded
+from oddshift.data.dataset import column_like, columns_of, frame_like, is_frame, list_of
 from oddshift.data.formats import Count, DataFile, open_data
 from oddshift.data.formats.data_set import find_data_set
-from oddshift.data.frames import column_like, columns_of, frame_like, is_frame, list_of
 from oddshift.model.records import Records
 from oddshift.protect.channel_inversion import write_key
 from oddshift.protect.dataset.release import SetMeans, protect_set

@@ -53,10 +53,9 @@ def audit(
     Example: oddshift audit mail.toml --out mail-run
     """
     from oddshift.app.configuration import parse_config, read_config
-    from oddshift.app.configured_runs import run_audit
+    from oddshift.app.configured_runs import KEPT, run_audit
     from oddshift.app.demo import PEOPLE
     from oddshift.app.display import show_audit
-    from oddshift.app.fit_cache import KEPT
     from oddshift.app.run_folder import summary
 
     if demo == (config is not None):

@@ -152,7 +152,7 @@ def _answers(stream: ReleaseStream, lines: list[bytes]) -> Iterator[str]:
 
 def _lines(source: int, is_over: Callable[[], bool]) -> Iterator[list[bytes]]:
     """Whole lines, as many as wait; the last one may lack its end."""
-    from oddshift.data.formats.streams import LONGEST_RECORD
+    from oddshift.data.formats.data_file import LONGEST_RECORD
 
     rest = b""
     while not is_over():

@@ -31,9 +31,9 @@ from oddshift.app.init.columns import (
 from oddshift.app.init.places import IN_ORDER, PlaceSteps, is_in_order, moving_along, place_steps
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import PlaceSettings
+from oddshift.data.dataset import FrameColumns
 from oddshift.data.formats import FORMATS, VECTORS, open_data, read_columns
 from oddshift.data.formats import TEXT as PLAIN
-from oddshift.data.frames import Columns
 
 FEWEST_GROUPS = 30
 """Groups below which a column of a long table that is not named as a key is a category, however it is named."""
@@ -104,7 +104,7 @@ def roles_of(path: Path) -> Roles:
     return roles_of_columns(cells, path.name)
 
 
-def roles_of_columns(columns: Columns, source: str) -> Roles:
+def roles_of_columns(columns: FrameColumns, source: str) -> Roles:
     """What columns in memory seem to hold."""
     counts = [counted(name, cells) for name, cells in columns.items()]
     found = guess(counts, source)

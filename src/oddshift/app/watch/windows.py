@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.app.attacker_choice import fit_attackers, named_attackers
-from oddshift.app.fit_cache import StoredCodec
+from oddshift.app.configured_runs import StoredCodec
 from oddshift.app.resources import Means
 from oddshift.app.run import knowledge_of
 from oddshift.app.run_folder import PRIVATE

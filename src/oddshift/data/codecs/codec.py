@@ -20,7 +20,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.coverage import Counts, Coverage
 from oddshift.data.codecs.table.domains import ColumnDomain
 from oddshift.data.codecs.text.vectors import WordVectors
-from oddshift.data.detectors.planting import PlantedRecall
+from oddshift.data.detectors.detection_report import PlantedRecall
 from oddshift.data.detectors.spans import Detector
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.settings import WordChoice

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 
-from oddshift.data.detectors.planting import PlantedRecall
+from oddshift.data.detectors.detection_report import PlantedRecall
 
 
 @dataclass(frozen=True, kw_only=True)

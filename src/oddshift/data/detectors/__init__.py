@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from oddshift.base.registry import Registry
+from oddshift.data.detectors.addresses import HANDLE_LABELS, Handles, HandlesSettings
 from oddshift.data.detectors.capitals import Capitals, CapitalsSettings
-from oddshift.data.detectors.detection_report import DetectionReport, report_on
+from oddshift.data.detectors.detection_report import DetectionReport, PlantedRecall, recall_of_planted, report_on
 from oddshift.data.detectors.gazetteer import Gazetteer, GazetteerSettings, WordList, WordListSettings
-from oddshift.data.detectors.handles import HANDLE_LABELS, Handles, HandlesSettings
 from oddshift.data.detectors.kinds import (
     FIRST_KINDS,
     MARK_ONLY,
@@ -27,7 +27,6 @@ from oddshift.data.detectors.kinds import (
 from oddshift.data.detectors.names import KnownNames, known_names, linked, ordinary_words, stop_words
 from oddshift.data.detectors.normalising import normalised
 from oddshift.data.detectors.patterns import PATTERN_LABELS, Patterns, PatternsSettings
-from oddshift.data.detectors.planting import PlantedRecall, recall_of_planted
 from oddshift.data.detectors.spacy_pipeline import Pipeline, PipelineSettings
 from oddshift.data.detectors.spans import Detector, DetectorSettings, Spans
 from oddshift.data.detectors.tagging import (

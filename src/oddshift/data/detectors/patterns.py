@@ -22,9 +22,8 @@ from typing import Any, ClassVar, Literal
 
 from oddshift.base.errors import InvalidInput
 from oddshift.base.spacy_import import leaving_out
-from oddshift.data.detectors import addresses, handles
-from oddshift.data.detectors.addresses import postal_addresses
-from oddshift.data.detectors.handles import email_like, links
+from oddshift.data.detectors import addresses
+from oddshift.data.detectors.addresses import email_like, links, postal_addresses
 from oddshift.data.detectors.normalising import through_normalised
 from oddshift.data.detectors.spans import SpanMemory, Spans, detector_mark
 
@@ -132,10 +131,7 @@ def _refuse_without_presidio() -> None:
 @lru_cache(maxsize=1)
 def _rules_read() -> bytes:
     """What our own rules say: spans that were found by other rules are not used again."""
-    return (
-        b"".join(Path(module.__file__ or "").read_bytes() for module in (addresses, handles))
-        + Path(__file__).read_bytes()
-    )
+    return Path(addresses.__file__ or "").read_bytes() + Path(__file__).read_bytes()
 
 
 @lru_cache(maxsize=len(PATTERN_LABELS))

@@ -24,7 +24,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Execution, run
 from oddshift.base.spacy_import import import_spacy, leaving_out
 from oddshift.data.detectors import spans
-from oddshift.data.detectors.introductions import in_context
+from oddshift.data.detectors.capitals import in_context
 from oddshift.data.detectors.kinds import ENTITY_KINDS
 from oddshift.data.detectors.names import PERSON
 from oddshift.data.detectors.normalising import bounded, through_normalised

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats.data_file import Block, Columns, DataFile, Released, read_columns, require_columns
+from oddshift.data.formats.data_file import Block, Columns, Count, DataFile, Released, read_columns, require_columns
 from oddshift.data.formats.delimited import DelimitedFile, delimiter_of
 from oddshift.data.formats.json_lines import JsonLinesFile
 from oddshift.data.formats.parquet_file import ParquetFile
 from oddshift.data.formats.plain_text import FOLDER, TEXT, TextFile, TextFolder
-from oddshift.data.formats.streams import Count
 from oddshift.data.formats.vector_files import VECTORS, ArchiveFile, ArrayFile
 
 __all__ = [

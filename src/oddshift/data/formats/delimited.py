@@ -15,8 +15,17 @@ from types import NoneType
 
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats.data_file import DataFile, Released, uncounted
-from oddshift.data.formats.streams import BYTE_ORDER_MARK, Count, refuse_long, shown, starts_with_mark, texts_of
+from oddshift.data.formats.data_file import (
+    BYTE_ORDER_MARK,
+    Count,
+    DataFile,
+    Released,
+    refuse_long,
+    shown,
+    starts_with_mark,
+    texts_of,
+    uncounted,
+)
 
 Record = tuple[list[str], str]
 """Fields as they are in the file, including quotes, and the line end."""

@@ -13,9 +13,8 @@ from typing import Any
 
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput, a_kind
-from oddshift.data.formats.data_file import DataFile, Released, uncounted
+from oddshift.data.formats.data_file import Count, DataFile, Released, is_writable, shown, uncounted
 from oddshift.data.formats.plain_text import lines_of
-from oddshift.data.formats.streams import Count, is_writable, shown
 
 _EDGES = "\ufeff \t\r\n"
 _BLANKS = frozenset(_EDGES)

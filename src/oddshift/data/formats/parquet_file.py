@@ -13,9 +13,8 @@ import numpy as np
 
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats import streams
-from oddshift.data.formats.data_file import DataFile, Released
-from oddshift.data.formats.streams import Count
+from oddshift.data.formats import data_file
+from oddshift.data.formats.data_file import Count, DataFile, Released
 
 _FEWEST, _MOST = 16, 65_536  # rows of one block
 
@@ -109,7 +108,7 @@ class ParquetFile(DataFile):
         import pyarrow as pa
 
         rows = max(1, sum(group.num_rows for group in self._groups()))
-        at_once = min(max(_FEWEST, streams.BLOCK * rows // max(1, self.unpacked_bytes)), _MOST)
+        at_once = min(max(_FEWEST, data_file.BLOCK * rows // max(1, self.unpacked_bytes)), _MOST)
         share = self.path.stat().st_size / max(1, self._file.metadata.num_rows)
         chosen, columns = (None if some is None else list(some) for some in (self.groups, self.columns))
         schema = self._file.schema_arrow if columns is None else None  # with the notes that other systems left
@@ -141,7 +140,7 @@ class ParquetFile(DataFile):
             if room[0] <= 0:
                 flush()
 
-        with streams.new_file(path) as stream, parquet.ParquetWriter(stream, self._file.schema_arrow) as writer:
+        with data_file.new_file(path) as stream, parquet.ParquetWriter(stream, self._file.schema_arrow) as writer:
             yield write
             flush()
 

@@ -15,9 +15,17 @@ from pathlib import Path
 
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats import streams
-from oddshift.data.formats.data_file import DataFile, Released
-from oddshift.data.formats.streams import BYTE_ORDER_MARK, Count, byte_sink, refuse_long, texts_of, whole_text
+from oddshift.data.formats import data_file
+from oddshift.data.formats.data_file import (
+    BYTE_ORDER_MARK,
+    Count,
+    DataFile,
+    Released,
+    byte_sink,
+    refuse_long,
+    texts_of,
+    whole_text,
+)
 
 TEXT = "text"
 """The name of the one column of plain text."""
@@ -126,7 +134,7 @@ class TextFolder(DataFile):
             texts.append(whole_text(file))
             size += len(texts[-1])
             count(file.stat().st_size)
-            if size >= streams.BLOCK:
+            if size >= data_file.BLOCK:
                 yield FolderBlock(names, texts)
                 names, texts, size = [], [], 0
         if names:

@@ -20,9 +20,16 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, FloatArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats import streams
-from oddshift.data.formats.data_file import DataFile, Released
-from oddshift.data.formats.streams import Count, array_header, reading_archive, stated_bytes, whole_array
+from oddshift.data.formats import data_file
+from oddshift.data.formats.data_file import (
+    Count,
+    DataFile,
+    Released,
+    array_header,
+    reading_archive,
+    stated_bytes,
+    whole_array,
+)
 
 VECTORS = "vectors"
 """The array that holds one secret in each row."""
@@ -94,7 +101,7 @@ class ArchiveFile(DataFile):
     def sink(self, path: Path) -> Iterator[Callable[[bytes], object]]:
         """A new archive that only its owner can read."""
         with (
-            streams.new_file(path) as stream,
+            data_file.new_file(path) as stream,
             zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as made,
         ):
             with made.open(_MEMBER, "w", force_zip64=True) as member:
@@ -108,7 +115,7 @@ class ArchiveFile(DataFile):
             for name in archive.namelist():
                 if name != _MEMBER:
                     with archive.open(name) as old, made.open(name, "w", force_zip64=True) as new:
-                        shutil.copyfileobj(old, new, streams.BLOCK)
+                        shutil.copyfileobj(old, new, data_file.BLOCK)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +139,7 @@ class ArrayFile(DataFile):
     @contextmanager
     def sink(self, path: Path) -> Iterator[Callable[[bytes], object]]:
         """A new file that only its owner can read."""
-        with self.path.open("rb") as old, streams.byte_sink(path) as write:
+        with self.path.open("rb") as old, data_file.byte_sink(path) as write:
             header = _Written(write)
             _write_header(header, *_header(old, self.path.name))  # type: ignore[arg-type]
             yield write
@@ -183,7 +190,7 @@ class _Slice(Mapping[str, list[Any]]):
 
 def _row_blocks(stream: IO[bytes], name: str, count: Count) -> Iterator[npt.NDArray[Any]]:
     (rows, width), kind = _header(stream, name)
-    at_once = max(1, streams.BLOCK // (width * kind.itemsize))
+    at_once = max(1, data_file.BLOCK // (width * kind.itemsize))
     for start in range(0, rows, at_once):
         size = min(at_once, rows - start) * width * kind.itemsize
         data = stream.read(size)

@@ -11,18 +11,20 @@ from dataclasses import dataclass
 from oddshift.adapt import front
 from oddshift.adapt.result import Adaptation, ScaledOutcome
 from oddshift.app.report.line_plot import LinePlot
-from oddshift.app.report.markup import Html, join, tag
-from oddshift.app.report.svg import (
+from oddshift.app.report.markup import (
     AxisScale,
     Figure,
     Frame,
+    Html,
     axis_below,
     axis_left,
     box,
     drawing,
+    join,
     line,
     mark,
     polyline,
+    tag,
     text,
     width_of,
 )

@@ -8,16 +8,17 @@ Whether the attacker is calibrated: how sure it is, against how often it is righ
 from __future__ import annotations
 
 from oddshift.app.report.line_plot import LinePlot
-from oddshift.app.report.markup import Html, join
-from oddshift.app.report.svg import (
+from oddshift.app.report.markup import (
     AxisScale,
     Figure,
     Frame,
+    Html,
     axis_below,
     axis_left,
     box,
     drawing,
     fitted,
+    join,
     line,
     mark,
     polyline,

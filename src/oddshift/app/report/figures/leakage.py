@@ -13,16 +13,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oddshift.app.report.markup import Html, join
-from oddshift.app.report.svg import (
+from oddshift.app.report.markup import (
     AxisScale,
     Figure,
     Frame,
+    Html,
     axis_below,
     axis_left,
     box,
     drawing,
     fitted,
+    join,
     line,
     mark,
     text,

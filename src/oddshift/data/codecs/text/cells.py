@@ -19,7 +19,7 @@ from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.data.codecs.codec import Columns, length_of
 from oddshift.data.codecs.text.tokens import Tokens, no_tokens, tokenise
 from oddshift.data.detectors.spans import Spans
-from oddshift.data.formats.streams import is_writable
+from oddshift.data.formats.data_file import is_writable
 from oddshift.model.records import offsets_of
 
 JOINT = "\n"

@@ -24,7 +24,7 @@ from oddshift.data.codecs.text.tokens import closes_sentence, ends_sentence, typ
 from oddshift.data.detectors.names import is_no_end, stop_words
 from oddshift.data.detectors.normalising import normalised
 from oddshift.data.detectors.spans import Spans
-from oddshift.data.formats.streams import is_writable
+from oddshift.data.formats.data_file import is_writable
 
 MOST_CHARACTERS = 2000
 """Length of the longest text that is encoded word by word; a performance setting."""

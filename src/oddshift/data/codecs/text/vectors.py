@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats.streams import reading_archive, whole_array
+from oddshift.data.formats.data_file import reading_archive, whole_array
 
 Float32Array = npt.NDArray[np.float32]
 

@@ -239,7 +239,7 @@ def _favourites(size: int, following: int, rng: np.random.Generator) -> IntArray
 
 
 def _lexicon(is_public: bool, *, by_kind: bool) -> tuple[Lexicon, WordVectors]:
-    with resources.files("oddshift.data.embedded").joinpath("people.npz").open("rb") as stream, np.load(stream) as file:
+    with resources.files("oddshift.data").joinpath("people.npz").open("rb") as stream, np.load(stream) as file:
         vectors = WordVectors(tuple(file["words"].tolist()), file["vectors"].astype(np.float32))
     words = tuple(word for kind in KINDS for word in kind)
     kinds = np.repeat(np.arange(len(KINDS)), [len(kind) for kind in KINDS])
