@@ -28,6 +28,9 @@ from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
 
+__all__ = ["People", "PeopleSettings", "people"]
+
+
 def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
