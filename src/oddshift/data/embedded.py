@@ -27,7 +27,6 @@ from oddshift.model.records import Records
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
-
 __all__ = ["People", "PeopleSettings", "people"]
 
 
