@@ -85,7 +85,7 @@ def test_a_folder_is_not_a_configuration(tmp_path):
 
 def test_a_tiny_budget_is_measured(tmp_path):
     text = '[data]\nkind = "people"\ndocuments = 30\n'
-    text += '[mechanism]\nepsilon = 1e-308\n[audit]\nattackers = ["unigram"]\nworst_positions = 2\n'
+    text += '[mechanism]\nepsilon = 1e-308\n[audit]\nattackers = ["plugin"]\nworst_positions = 2\n'
     ended = run_here("audit", written(tmp_path, "a.toml", text), "--out", tmp_path / "run")
     assert ended.problem == ""
     assert ended.code in (0, 2)

@@ -1,5 +1,6 @@
 """What a release says before its certificate: the counts of its words, and what the run of its policy found."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -34,10 +35,7 @@ def test_all_kinds_are_added_up():
         "GPE": KindCounts(found=4, perturbed=4, unchanged=2),
     }
     said = released_line(kinds, "text")
-    assert said.startswith(
-        "Of 14 sensitive words that were found, 12 become a drawn one (3 of them, 25%, come out unchanged by chance)"
-    )
-    assert "2 become a mark" in said
+    assert re.findall(r"\d+%?", said)[:5] == ["14", "12", "3", "25%", "2"]
 
 
 def test_the_run_of_the_policy_says_what_is_missed_and_guessed(adapted):
