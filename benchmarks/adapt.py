@@ -13,8 +13,7 @@ import numpy as np
 from benchmarks.table import Line, cpu
 from oddshift.adapt import Adaptation, AdaptSettings, AdaptTask, Experiment, Goals, Measuring, adapt, crossing
 from oddshift.adapt.adapting import select_experiment
-from oddshift.adapt.frontier import first_scales
-from oddshift.adapt.search import TARGET
+from oddshift.adapt.search import TARGET, first_scales
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import knowledge
 from oddshift.mechanisms import Mechanism, Tiered

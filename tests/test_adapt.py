@@ -109,7 +109,7 @@ def test_what_a_scan_of_the_whole_found_in_a_part_is_what_a_scan_of_the_part_fin
 
 
 def test_choices_are_compared_on_some_documents_and_certified_on_all(found, monkeypatch):
-    monkeypatch.setattr(sys.modules["oddshift.adapt.comparison"], "COMPARED", 50)
+    monkeypatch.setattr(sys.modules["oddshift.adapt.conclusion"], "COMPARED", 50)
     few = adapt(task())
     assert (few.chosen, few.sequence) == (found.chosen, found.sequence)
     assert [e.certificate for e in few.evidence] == [e.certificate for e in found.evidence]

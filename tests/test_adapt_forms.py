@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from oddshift.adapt.evaluation import DIGITS, Measuring, rounded_scales
-from oddshift.adapt.presets import CLEAR, PRESETS
 from oddshift.adapt.release_form import KEPT, ReleaseForm
 from oddshift.adapt.result import ScaledOutcome, TierOutcome
-from oddshift.adapt.rounds import rounds, weighted
+from oddshift.adapt.rounds import CLEAR, PRESETS, rounds, weighted
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.adapt.tier_forms import chosen_form
 from oddshift.base.errors import InvalidInput

@@ -25,10 +25,10 @@ from oddshift.adapt import (
     weighted,
 )
 from oddshift.adapt.certification import sequence
-from oddshift.adapt.frontier import diagonal, directions, first_scales, front
 from oddshift.adapt.goals import SingleRelease
 from oddshift.adapt.readers import Readers
 from oddshift.adapt.release_form import KEPT, ReleaseForm
+from oddshift.adapt.search import diagonal, directions, first_scales, front
 from oddshift.adapt.tier_forms import chosen_form
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import Retrained, knowledge

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from oddshift.adapt import AdaptSettings, Experiment, Measuring
 from oddshift.adapt.certification import Certification, trials
-from oddshift.adapt.comparison import SCAN_LIMIT, compared, known_epsilon, released_epsilon, verify_epsilon
+from oddshift.adapt.conclusion import SCAN_LIMIT, compared, known_epsilon, released_epsilon, verify_epsilon
 from oddshift.adapt.goals import SingleRelease
 from oddshift.adapt.readers import Readers
 from oddshift.app.configured_runs import run_adapt
@@ -138,7 +138,7 @@ def test_a_run_keeps_and_shows_the_comparison(tmp_path):
 
 @pytest.mark.parametrize("limit", [0, SCAN_LIMIT])
 def test_a_remapping_of_many_points_is_reported_with_the_epsilon_before_it(limit, monkeypatch):
-    monkeypatch.setattr(sys.modules["oddshift.adapt.comparison"], "SCAN_LIMIT", limit)
+    monkeypatch.setattr(sys.modules["oddshift.adapt.conclusion"], "SCAN_LIMIT", limit)
     plain = Exponential(Space(np.random.default_rng(0).normal(size=(9, 2))), 1.0)
     moved = Remap(plain, np.full(9, 1 / 9), "euclidean")
     assert released_epsilon(plain) == plain.exact_epsilon

@@ -309,7 +309,7 @@ SUBSETS = {
     ("app.init.sections", "codec"),  # the data that `init` recognises
     ("app.run", "codec"),  # default costs of our own kinds
     ("model.nouns", "codec"),  # what a document of our own kinds is called
-    ("attackers.spatial", "metric"),  # metrics with a shortcut
+    ("attackers.backoff", "metric"),  # metrics with a shortcut
     ("audit.notes", "attacker"),  # the controls
     ("audit.settings", "attacker"),  # the attackers of an audit that names none
     ("data.detectors.storage", "detector"),  # those that a policy can keep

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift import InvalidInput, bounds
-from oddshift.bounds.binomial import binomial_below
+from oddshift.bounds.means import binomial_below
 
 RATES = [Fraction(k, 40) for k in range(1, 40)]
 

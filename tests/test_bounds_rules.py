@@ -124,9 +124,10 @@ def test_one_value_is_enough_where_its_zero_is_rare_enough():
 
 @pytest.mark.parametrize("stable", [False, True])
 def test_a_plan_does_not_depend_on_how_many_numbers_are_looked_at_together(monkeypatch, stable):
-    from oddshift.bounds import planners
+
+    from oddshift.bounds import methods
 
     whole = bounds.plan_clopper_pearson(0.3, 0.1, 0.05, 0.8, stable)
     for block in (1, 2, 7):
-        monkeypatch.setattr(planners, "_BLOCK", block)
+        monkeypatch.setattr(methods, "_BLOCK", block)
         assert bounds.plan_clopper_pearson(0.3, 0.1, 0.05, 0.8, stable) == whole

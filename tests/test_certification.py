@@ -8,14 +8,14 @@ import pytest
 
 from oddshift.adapt import certification, result
 from oddshift.adapt.certification import LONGEST, SAFER, Trial, failed_goal, sequence, trials
-from oddshift.adapt.comparison import choices
+from oddshift.adapt.conclusion import choices
 from oddshift.adapt.evaluation import is_admissible
-from oddshift.adapt.frontier import equal_utility, front, hypervolume
 from oddshift.adapt.goals import MARGIN, Goals, Strain
 from oddshift.adapt.notes import FEW_OUTPUTS, basis_in_words, warnings
 from oddshift.adapt.proved import check_documents, countable
 from oddshift.adapt.result import ScaledOutcome, TierOutcome
 from oddshift.adapt.rounds import levels_of
+from oddshift.adapt.search import equal_utility, front, hypervolume
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.audit.claims import CROSSED, NOTHING_LEARNED, TierCaps
 from oddshift.audit.verdict import Basis

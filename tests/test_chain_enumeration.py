@@ -8,13 +8,12 @@ import pytest
 
 from oddshift.attackers import estimated_chain
 from oddshift.attackers.attacker import Beliefs, knowledge, position_blocks
-from oddshift.attackers.backoff import law_of_values, successive
+from oddshift.attackers.backoff import law_of_values, normalised_rows, successive
 from oddshift.attackers.chain import fit_gap_chain, fit_plugin, gap_classes
 from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes, log_mix, smoothed_table
 from oddshift.attackers.law_attacker import TINY, likelihoods, log_floor
 from oddshift.attackers.learning_size import LearningOfSize, Refittable, SizeStep, smaller_fits
 from oddshift.attackers.sparse_law import set_labels
-from oddshift.attackers.spatial import normalised_rows
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records

@@ -9,7 +9,7 @@ import oddshift as od
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import exact_attacker
 from oddshift.audit import AuditSettings
-from oddshift.audit.composition import audit_releases
+from oddshift.audit.auditing import audit_releases
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import MechanismSettings
 from oddshift.mechanisms.epsilon import true_epsilon

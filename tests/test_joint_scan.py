@@ -7,7 +7,7 @@ from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.combination import Combination
 from oddshift.attackers.controls import Own
 from oddshift.attackers.cooccurrence import Cooccurrence, fit_cooccurrence
-from oddshift.audit.recalibration import Recalibrated, joint_scan, joint_scores
+from oddshift.audit.calibration import Recalibrated, joint_scan, joint_scores
 from oddshift.audit.scan import Budget, scan, scores
 from worlds import ring, two_tiers
 

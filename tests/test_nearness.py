@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from oddshift.attackers.spatial import local_laws, neighbour_laws, onward_laws
+from oddshift.attackers.backoff import local_laws, neighbour_laws, onward_laws
 from oddshift.model.space import Space
 
 LINE = Space(np.arange(9.0)[:, None])

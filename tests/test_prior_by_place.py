@@ -12,10 +12,10 @@ from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.candidate_sampling import prior_part
 from oddshift.attackers.combination import Combination
 from oddshift.attackers.controls import Own
+from oddshift.attackers.cooccurrence import Reuse
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.portfolio import common_parts, dense_parts, fit_portfolio, row_parts
 from oddshift.attackers.prior_by_place import REACHES, fit_place_prior, place_codes, place_weights
-from oddshift.attackers.repetition import Reuse
 from oddshift.attackers.row_layout import row_layout
 from oddshift.audit.scan import Budget, scan
 from oddshift.base.safe_serialization import load_graph, save_graph

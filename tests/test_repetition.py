@@ -5,8 +5,8 @@ import pytest
 
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Own
+from oddshift.attackers.cooccurrence import REUSED, Copies, Reuse, equal_again, fit_copies
 from oddshift.attackers.law_attacker import LawAttacker
-from oddshift.attackers.repetition import REUSED, Copies, Reuse, equal_again, fit_copies
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb

@@ -18,7 +18,7 @@ from oddshift.attackers.row_copula import (
     fit_copula_law,
 )
 from oddshift.attackers.row_layout import RowCells, column_law, row_layout
-from oddshift.audit.recalibration import joint_scores
+from oddshift.audit.calibration import joint_scores
 from oddshift.audit.scan import Budget
 from oddshift.base.logarithms import log_normalise
 from oddshift.mechanisms import MECHANISMS, MechanismSettings

@@ -9,8 +9,8 @@ from oddshift.attackers.attacker import Retrained
 from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.controls import Own
 from oddshift.attackers.learning_size import LearningOfSize, SizeStep, half_of, smaller_fits
-from oddshift.audit import recalibration
-from oddshift.audit.recalibration import Recalibrated
+from oddshift.audit import calibration
+from oddshift.audit.calibration import Recalibrated
 from oddshift.audit.trials import saturation_stream
 from test_adapt import task
 
@@ -60,7 +60,7 @@ def test_every_attacker_that_learned_accuses_and_a_recalibrated_one_only_as_such
     def calmer(attacker, release, truth, budget, *, alike):
         return Recalibrated(budget.mechanism, attacker, 0.9) if attacker.name == "other" else attacker
 
-    monkeypatch.setattr(recalibration, "recalibrated", calmer)
+    monkeypatch.setattr(calibration, "recalibrated", calmer)
     verdict = adapt(replace(made, attackers=(*made.attackers, other))).verdict
     accusing = [part.claim.attacker for part, may in zip(verdict.parts, verdict.accusing, strict=True) if may]
     assert accusing == ["plugin", "plugin", "other, recalibrated", "other, recalibrated"]  # in two tiers

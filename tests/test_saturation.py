@@ -8,7 +8,7 @@ from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.controls import Own
 from oddshift.attackers.learning_size import LearningOfSize, Refittable, SizeStep, smaller_fits
 from oddshift.audit import AuditSettings, audit
-from oddshift.audit.recalibration import Recalibrated
+from oddshift.audit.calibration import Recalibrated
 from oddshift.evidence.certificates import verify
 from oddshift.model.records import Records, Split
 from worlds import ring

@@ -6,9 +6,9 @@ import pytest
 import oddshift as od
 from oddshift.app.run import Run
 from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.backoff import STEPS, is_spatial, measured_steps, step_laws
 from oddshift.attackers.chain_laws import fit_chain
 from oddshift.attackers.portfolio import DENSE_POINTS, STEP_POINTS, place_parts
-from oddshift.attackers.spatial import STEPS, is_spatial, measured_steps, step_laws
 from oddshift.audit import AuditSettings
 from oddshift.data.preparation import prepare
 from oddshift.mechanisms import MechanismSettings

@@ -17,9 +17,8 @@ from oddshift.attackers.candidate_sampling import (
 from oddshift.attackers.chain import fit_gap_chain
 from oddshift.attackers.combination import Combination
 from oddshift.attackers.controls import Own
-from oddshift.attackers.cooccurrence import fit_cooccurrence
+from oddshift.attackers.cooccurrence import fit_cooccurrence, fit_copies
 from oddshift.attackers.law_attacker import LawAttacker
-from oddshift.attackers.repetition import fit_copies
 from oddshift.attackers.word_prior import fit_word_prior
 from oddshift.audit.scan import Budget, scan
 from oddshift.mechanisms import Tiered

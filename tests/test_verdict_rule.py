@@ -13,9 +13,9 @@ from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.paired_log_score import Gain
 from oddshift.attackers.prior_by_place import fit_place_prior, place_weights
 from oddshift.audit import AuditSettings, audit
+from oddshift.audit.calibration import Recalibrated, recalibrated
 from oddshift.audit.claims import CROSSED, NOTHING_LEARNED, ClaimBuilder, TierValues
 from oddshift.audit.measurement import AuditReleases, worst_of_units
-from oddshift.audit.recalibration import Recalibrated, recalibrated
 from oddshift.audit.scan import Budget, scan, scores
 from oddshift.audit.verdict import Basis, GuessValues, Rule, Seen, Standing, basis_of, judged
 from oddshift.base.errors import NoGuarantee

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from oddshift.adapt.presets import PRESETS
-from oddshift.adapt.rounds import DIFFERENCE, project
+from oddshift.adapt.rounds import DIFFERENCE, PRESETS, project
 from oddshift.base.arrays import FloatArray
 
 ROUNDS = 20

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oddshift.adapt.presets import PRESETS
+from oddshift.adapt.rounds import PRESETS
 from studies.paper.page_blocks import Block, Entry, Section, TableBlock, linked_files
 from studies.paper.paper_claims import NOT_RUN, Results
 from studies.paper.paper_numbers import CORPORA, paper_text

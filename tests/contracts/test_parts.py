@@ -10,11 +10,11 @@ from oddshift.attackers import second_order, sparse_law
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.combination import fit_and_combine
 from oddshift.attackers.controls import Own
+from oddshift.attackers.cooccurrence import Reuse
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.linear_context import fit_linear_context
 from oddshift.attackers.portfolio import common_parts, counted_parts, dense_parts
 from oddshift.attackers.positional_pairs import fit_positional_pairs
-from oddshift.attackers.repetition import Reuse
 from oddshift.attackers.second_order import fit_second_order
 from oddshift.mechanisms import Deletion, Exponential
 from oddshift.model.records import Records

@@ -3,12 +3,10 @@
 from oddshift.adapt.adapting import adapt
 from oddshift.adapt.conclusion import AdaptTask
 from oddshift.adapt.evaluation import Experiment, Measuring, Reader
-from oddshift.adapt.frontier import equal_utility, front, grid_of, hypervolume, search_grid, uniform_outcomes
 from oddshift.adapt.goals import Goals, goals_of
-from oddshift.adapt.presets import PRESETS, Preset
 from oddshift.adapt.result import Adaptation, Compared, Round, ScaledOutcome, Scales, Tested, TierOutcome
-from oddshift.adapt.rounds import project, rounds, weighted
-from oddshift.adapt.search import crossing
+from oddshift.adapt.rounds import PRESETS, Preset, project, rounds, weighted
+from oddshift.adapt.search import crossing, equal_utility, front, grid_of, hypervolume, search_grid, uniform_outcomes
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.mechanisms.named import Family
 

@@ -16,15 +16,13 @@ import numpy as np
 from oddshift.adapt.certification import Certification, Trial, sequence, trials
 from oddshift.adapt.conclusion import AdaptTask, SearchResult, concluded, concluded_proof, least_loss
 from oddshift.adapt.evaluation import Experiment, Measuring
-from oddshift.adapt.frontier import first_scales, search_grid
 from oddshift.adapt.goals import SingleRelease, goals_of
-from oddshift.adapt.presets import PRESETS, Preset
 from oddshift.adapt.proved import Countable, check_documents, countable, proved_release
 from oddshift.adapt.readers import Readers
 from oddshift.adapt.repaired_forms import document_repair
 from oddshift.adapt.result import Adaptation, Round, ScaledOutcome
-from oddshift.adapt.rounds import rounds, weighted
-from oddshift.adapt.search import crossing
+from oddshift.adapt.rounds import PRESETS, Preset, rounds, weighted
+from oddshift.adapt.search import crossing, first_scales, search_grid
 from oddshift.adapt.size_check import half_fits, without_growing
 from oddshift.attackers.attacker import Attacker
 from oddshift.attackers.paired_log_score import choosing_units

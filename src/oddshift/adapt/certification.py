@@ -14,17 +14,17 @@ from math import inf
 import numpy as np
 
 from oddshift.adapt.evaluation import Experiment, Situation
-from oddshift.adapt.frontier import front
 from oddshift.adapt.goals import Goals, SingleRelease, goals_of
 from oddshift.adapt.readers import Readers
 from oddshift.adapt.result import ScaledOutcome, Tested, TierLeft
+from oddshift.adapt.search import front
 from oddshift.attackers.attacker import Attacker
 from oddshift.attackers.controls import Own
 from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.attackers.paired_log_score import choosing_units
+from oddshift.audit.calibration import recalibrated_judges
 from oddshift.audit.claims import Barred, ClaimBuilder
 from oddshift.audit.measurement import worst_of_release
-from oddshift.audit.recalibration import recalibrated_judges
 from oddshift.audit.scan import Scan
 from oddshift.audit.verdict import (
     Basis,

@@ -24,7 +24,7 @@ from oddshift.adapt.settings import AdaptSettings, FormChoice
 from oddshift.adapt.tier_forms import ChosenForm, TierOption, chosen_form, formed, outputs_law, tier_options
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.paired_log_score import choosing_units, gain, standard_error, units_of
-from oddshift.audit.recalibration import joint_scan, joint_scores
+from oddshift.audit.calibration import joint_scan, joint_scores
 from oddshift.audit.scan import Budget, Scan, Scores
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.execution import SERIAL, Execution, Progress, run, silent

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from oddshift.adapt import Adaptation, AdaptTask, Experiment
-from oddshift.adapt.comparison import verify_epsilon
+from oddshift.adapt.conclusion import verify_epsilon
 from oddshift.app.release_quality import Illustration
 from oddshift.app.report import Sources, page
 from oddshift.app.report.first_screen import screen_of_adaptation, screen_of_audit

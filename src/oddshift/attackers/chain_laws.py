@@ -24,11 +24,20 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.backoff import backed_off, first_values, law_of_values, observations, successive
+from oddshift.attackers.backoff import (
+    backed_off,
+    first_values,
+    law_of_values,
+    local_laws,
+    measured_steps,
+    neighbour_laws,
+    observations,
+    step_laws,
+    successive,
+)
 from oddshift.attackers.hidden_classes import bags_of, choose_kinds, settled
 from oddshift.attackers.law_attacker import log_floor
 from oddshift.attackers.paired_log_score import choosing_clusters
-from oddshift.attackers.spatial import local_laws, measured_steps, neighbour_laws, step_laws
 from oddshift.base.arrays import FloatArray, IntArray, blocks
 from oddshift.base.logarithms import log
 from oddshift.leakage.forward_backward import both_sides

@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.backoff import Backoff, Observations, backed_off, observations
+from oddshift.attackers.backoff import Backoff, Observations, backed_off, normalised_rows, observations
 from oddshift.attackers.law_attacker import Terms
 from oddshift.attackers.row_layout import (
     RowCells,
@@ -24,7 +24,6 @@ from oddshift.attackers.row_layout import (
     row_cells,
     spread_over_points,
 )
-from oddshift.attackers.spatial import normalised_rows
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.release import Release
 from oddshift.model.space import Space

@@ -23,8 +23,7 @@ from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.combination import fit_and_combine
 from oddshift.attackers.controls import Null, Own, exact_attacker
 from oddshift.attackers.cooccurrence import fit_cooccurrence
-from oddshift.attackers.paper_controls import PaperControl
-from oddshift.attackers.paper_options import PaperOptions
+from oddshift.attackers.paper_options import PaperControl, PaperOptions
 from oddshift.attackers.portfolio import fit_portfolio
 from oddshift.attackers.training import Schedule
 from oddshift.base.arrays import FloatArray

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge, release_blocks
+from oddshift.attackers.backoff import is_spatial
 from oddshift.attackers.law_attacker import BATCH_ENTRIES, Terms, law_over, likelihood_ratios
-from oddshift.attackers.spatial import is_spatial
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.metric import Precomputed
 from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates, set_numbers

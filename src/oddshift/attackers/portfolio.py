@@ -17,13 +17,14 @@ from functools import lru_cache
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.backoff import is_spatial
 from oddshift.attackers.chain import fit_gap_chain
 from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes
 from oddshift.attackers.cherry_tree import fit_place_trees, fit_row_tree, place_threes, row_threes
 from oddshift.attackers.clear_columns import fit_clear_columns, has_rows
 from oddshift.attackers.column_tree import fit_column_tree
 from oddshift.attackers.combination import Combination, fit_and_combine
-from oddshift.attackers.cooccurrence import fit_cooccurrence
+from oddshift.attackers.cooccurrence import Reuse, fit_cooccurrence, fit_copies
 from oddshift.attackers.hidden_classes import fit_row_classes
 from oddshift.attackers.law_attacker import ContextLaw, Dense, DenseLaw, LawAttacker
 from oddshift.attackers.linear_context import fit_linear_context, suits_linear
@@ -31,11 +32,9 @@ from oddshift.attackers.paired_log_score import choosing_clusters
 from oddshift.attackers.phrases import fit_phrases
 from oddshift.attackers.positional_pairs import fit_positional_pairs
 from oddshift.attackers.prior_by_place import fit_place_prior, place_weights
-from oddshift.attackers.repetition import Reuse, fit_copies
 from oddshift.attackers.row_copula import fit_copula_law
 from oddshift.attackers.row_layout import RowLayout, row_layout
 from oddshift.attackers.second_order import TRIPLE_POINTS, fit_second_order
-from oddshift.attackers.spatial import is_spatial
 from oddshift.attackers.word_prior import TakenBack, WordPrior, WordTrial, weighed_prior, word_trial
 from oddshift.base.errors import InvalidInput
 

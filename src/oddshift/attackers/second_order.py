@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.backoff import backed_off, observations, successive, triples
+from oddshift.attackers.backoff import backed_off, normalised_rows, observations, onward_laws, successive, triples
 from oddshift.attackers.chain_laws import fit_chain, smoothed_table
 from oddshift.attackers.estimated_chain import totals
 from oddshift.attackers.law_attacker import Terms, log_floor
@@ -35,7 +35,6 @@ from oddshift.attackers.sparse_law import (
     set_labels,
     within_sets,
 )
-from oddshift.attackers.spatial import normalised_rows, onward_laws
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.records import Records
 from oddshift.model.release import Release

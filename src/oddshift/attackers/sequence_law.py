@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.backoff import backed_off, fit_backoff, observations, supported
-from oddshift.attackers.context_vectors import ContextVectors, fit_context_vectors
+from oddshift.attackers.backoff import backed_off, fit_backoff, is_spatial, local_laws, observations, supported
 from oddshift.attackers.law_attacker import of_outputs
 from oddshift.attackers.row_layout import drawn_rows
 from oddshift.attackers.sparse_law import alike_batches, number_of_sets, set_labels, within_sets
-from oddshift.attackers.spatial import is_spatial, local_laws
+from oddshift.attackers.word_relations import ContextVectors, fit_context_vectors
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.leakage.forward_backward import both_sides, forward
 from oddshift.model.records import Records

@@ -3,17 +3,21 @@
 Attackers are judged by log score on the select split, and certified on the certify split; the verdict rests on all of
 them that learned something. The two controls, `null` and `own`, are always among them; when no attacker learns
 anything, the rate verdict is undecided, because a stronger attacker might.
+
+δ(k): how often ε is exceeded when the same secrets are released k times and read together.
+
+Budgets add up under composition, which bounds the leakage of any number of releases; an audit says what is found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.completeness import IMPOSSIBLE
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.learning_size import Refittable
@@ -22,16 +26,18 @@ from oddshift.audit.calibration import Calibration, calibration
 from oddshift.audit.claims import NO_DETECTOR, ClaimBuilder, TierValues, caps_of_tiers
 from oddshift.audit.measurement import AuditReleases, Measurement, part_streams
 from oddshift.audit.notes import assumptions, single_exceeds, warnings
-from oddshift.audit.proven import Proven
+from oddshift.audit.proven import Proven, bound_without_law
 from oddshift.audit.result import Audit, SubgroupRate, attacker_result
 from oddshift.audit.scan import Budget
 from oddshift.audit.settings import AuditSettings
 from oddshift.audit.trials import AuditTrials, Refit, audit_trials, completed, concluded, learning_of_size
 from oddshift.audit.verdict import strongest
 from oddshift.audit.witness_search import search_witness
+from oddshift.base.arrays import whole
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution, Progress, run, silent
 from oddshift.bounds import METHODS
+from oddshift.mechanisms.composition import Composition
 from oddshift.model.records import Split
 from oddshift.model.release import perturb
 
@@ -202,4 +208,41 @@ def _subgroups(trials: AuditTrials) -> tuple[SubgroupRate, ...]:
         # sorted: the wider pair where chance lets them cross or exclude the mean
         lower, _, upper = sorted((method.lower(found, level), mean, method.upper(found, level)))
         rows.append(SubgroupRate(tiers.names[tier], name, len(found), mean, lower, upper))
+    return tuple(rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComposedAudit:
+    """The audit of k releases: the worst rate with its bounds, the sum of the budgets, and the proven joint bound."""
+
+    releases: int
+    rate: float
+    lower: float
+    upper: float
+    budget: float
+    proven: float
+    audit: Audit
+
+
+def audit_releases(
+    split: Split,
+    known: Knowledge,
+    fitted: Callable[[Knowledge], Sequence[Attacker]],
+    settings: AuditSettings,
+    *,
+    most: int,
+) -> tuple[ComposedAudit, ...]:
+    """Audit 1, 2, … `most` releases of the same secrets, each by attackers `fitted` to that number.
+
+    **Guarantee**: each bound is that of `audit`, at `settings.alpha` for each number of releases. `budget` is k·ε, the
+    bound on the largest mPL of a secret's own releases, and `proven` that of all releases under any law.
+    """
+    rows = []
+    for releases in range(1, whole(most, "most", 1) + 1):
+        there = knowledge(Composition(known.mechanism, releases), known.tiers, split.fit)
+        proven = bound_without_law(there, split)
+        found = audit(split, there, fitted(there), settings, proven=proven)
+        worst, budget = found.deciding_rates[0], there.mechanism.claimed_epsilon
+        row = {"rate": worst.mean, "lower": worst.lower, "upper": worst.upper, "budget": budget, "proven": proven.value}
+        rows.append(ComposedAudit(releases=releases, audit=found, **row))
     return tuple(rows)

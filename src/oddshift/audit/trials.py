@@ -21,10 +21,10 @@ from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.completeness import Completeness, completeness
 from oddshift.attackers.learning_size import LearningOfSize, SizeStep, smaller_fits
 from oddshift.attackers.paired_log_score import choosing_units, gain, units_of
+from oddshift.audit.calibration import joint_scan, recalibrated_judges
 from oddshift.audit.claims import INDEPENDENT, Barred, ClaimBuilder, TierValues, values_by_tier
 from oddshift.audit.measurement import AuditReleases, Measurement, worst_of_units
 from oddshift.audit.proven import Proven
-from oddshift.audit.recalibration import joint_scan, recalibrated_judges
 from oddshift.audit.scan import Scan, Scores, scan, scores
 from oddshift.audit.settings import AuditSettings
 from oddshift.audit.verdict import (

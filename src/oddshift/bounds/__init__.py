@@ -13,17 +13,11 @@ from oddshift.bounds.betting import (
     betting_pvalue,
     betting_upper,
 )
-from oddshift.bounds.binomial import (
+from oddshift.bounds.checks import Clustering, design_effect
+from oddshift.bounds.means import (
     clopper_pearson_lower,
     clopper_pearson_pvalue,
     clopper_pearson_upper,
-    robbins_log_e,
-    robbins_lower,
-    robbins_pvalue,
-    robbins_upper,
-)
-from oddshift.bounds.checks import Clustering, design_effect
-from oddshift.bounds.means import (
     failure_exponent,
     hoeffding_bentkus_lower,
     hoeffding_bentkus_pvalue,
@@ -34,6 +28,10 @@ from oddshift.bounds.means import (
     maurer_pontil_lower,
     maurer_pontil_pvalue,
     maurer_pontil_upper,
+    robbins_log_e,
+    robbins_lower,
+    robbins_pvalue,
+    robbins_upper,
 )
 from oddshift.bounds.methods import (
     METHODS,
@@ -41,9 +39,10 @@ from oddshift.bounds.methods import (
     STATES,
     Method,
     decision,
+    plan_clopper_pearson,
     spend,
+    zero_failures,
 )
-from oddshift.bounds.planners import plan_clopper_pearson, zero_failures
 from oddshift.bounds.streams import ShiftStream, conformal_ranks
 
 __all__ = [

@@ -1,17 +1,15 @@
 """Mechanisms: one file each, one line in the dictionary each."""
 
-from oddshift.mechanisms.calibrate import calibrate
 from oddshift.mechanisms.channel import Channel, Geometric, RandomizedResponse, estimate_channel
 from oddshift.mechanisms.composition import Composition
-from oddshift.mechanisms.exponential import Exponential, balanced_weights
+from oddshift.mechanisms.exponential import Exponential, Truncated, balanced_weights, truncation_radius
 from oddshift.mechanisms.laplace import Laplace, ProjectedLaplace
-from oddshift.mechanisms.mechanism import Mechanism, Sampler
+from oddshift.mechanisms.mechanism import Mechanism, Sampler, calibrate
 from oddshift.mechanisms.named import MECHANISMS, build_mechanism
 from oddshift.mechanisms.optimal import Optimal
 from oddshift.mechanisms.path import PathExponential, path_closure
 from oddshift.mechanisms.settings import MechanismSettings
 from oddshift.mechanisms.tiered import Tiered
-from oddshift.mechanisms.truncated import Truncated, truncation_radius
 from oddshift.mechanisms.word_channels import Deletion, Mask, NoiseCharacter, Substitution
 
 __all__ = [

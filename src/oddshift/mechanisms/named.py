@@ -11,16 +11,14 @@ import numpy as np
 
 from oddshift.base.errors import InvalidInput
 from oddshift.base.registry import Registry
-from oddshift.mechanisms.calibrate import calibrate
 from oddshift.mechanisms.channel import Channel, Geometric, RandomizedResponse
-from oddshift.mechanisms.exponential import Exponential
+from oddshift.mechanisms.exponential import Exponential, Truncated
 from oddshift.mechanisms.laplace import ProjectedLaplace
-from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.mechanisms.mechanism import Mechanism, calibrate
 from oddshift.mechanisms.optimal import Optimal
 from oddshift.mechanisms.path import PathExponential
 from oddshift.mechanisms.settings import MechanismSettings, WordChoice
 from oddshift.mechanisms.tiered import Tiered
-from oddshift.mechanisms.truncated import Truncated
 from oddshift.mechanisms.word_channels import Deletion, Mask, NoiseCharacter, Substitution
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers

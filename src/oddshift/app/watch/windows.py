@@ -29,8 +29,8 @@ from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.paired_log_score import units_of
+from oddshift.audit.calibration import recalibrated
 from oddshift.audit.measurement import worst_of_release
-from oddshift.audit.recalibration import recalibrated
 from oddshift.audit.scan import Budget, Scan, scan, scores
 from oddshift.audit.settings import DEFAULT_ATTACKERS, AuditSettings
 from oddshift.audit.verdict import basis_of, standing

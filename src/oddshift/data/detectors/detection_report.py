@@ -18,7 +18,7 @@ import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray, whole
 from oddshift.base.errors import InvalidInput
-from oddshift.bounds.binomial import clopper_pearson_lower, clopper_pearson_upper
+from oddshift.bounds.means import clopper_pearson_lower, clopper_pearson_upper
 from oddshift.data.detectors.capitals import CAPITALISED
 from oddshift.data.detectors.gazetteer import FAMILY_NAMES, GIVEN_NAMES
 from oddshift.data.detectors.names import PERSON, ends_in_abbreviation
