@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.cherry_tree import Cherry, CherryTree, PlaceTrees, bins_of, cherry_tree, hung
+from oddshift.attackers.cherry_tree import Cherry, CherryTree, PlaceTrees, cherry_tree, hung
 from oddshift.attackers.controls import Own
 from oddshift.attackers.portfolio import three_parts
 from oddshift.attackers.row_layout import row_layout
@@ -170,12 +170,6 @@ def test_ties_without_an_order_of_cliques_are_refused():
     assert hung(frozenset({(0, 1), (1, 2), (2, 3), (0, 3), (0, 2)}), 4)
     four = frozenset((p, q) for q in range(4) for p in range(q))
     assert hung(four, 4) == []  # all four tied: a clique too large
-
-
-def test_many_values_share_bins_of_equal_mass():
-    found = bins_of(np.full(100, 7.0), 10)
-    assert np.bincount(found).tolist() == [10] * 10
-    assert bins_of(np.array([1_000.0, *[1.0] * 99]), 10).max() >= 1
 
 
 def test_the_portfolio_reads_threes_only_where_there_are_some():

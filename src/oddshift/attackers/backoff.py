@@ -69,6 +69,10 @@ class Backoff:
         return float(seen.count @ np.log(np.maximum(self.left_out(seen, base), _SMALL)))
 
 
+TRIED = tuple(Backoff(discount, strength) for discount in (0.0, 0.6) for strength in (1.0, 10.0, 100.0))
+"""How far counts may be trusted where many ties are compared."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Observations:
     """Distinct (context, value) pairs with how often each was seen, and totals and kinds of its context."""

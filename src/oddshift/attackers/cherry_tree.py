@@ -7,17 +7,16 @@ documents of one length or the columns of a table, and each has values of its ow
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import combinations
 
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.law_attacker import Terms
-from oddshift.attackers.row_layout import RowLayout, row_batches, row_cells, spread_over_points
-from oddshift.attackers.threes import Threes, Ties, threes_of, triple_table
+from oddshift.attackers.threes import Threes, Ties, threes_of
 from oddshift.base.arrays import FloatArray, IntArray
-from oddshift.model.release import Release
 
 MOST_VALUES = 32
 """Largest number of values of a place: those of a column with more are read in bins of about as many cells each."""
@@ -135,38 +134,6 @@ class PlaceTrees:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RowTree:
-    """A cherry tree of the columns of a table: row by row, whatever else a document holds.
-
-    `bins` has the bin of every value of each column, and `inside` the law of a value among those of its bin.
-    """
-
-    layout: RowLayout
-    tree: CherryTree
-    bins: tuple[IntArray, ...]
-    inside: tuple[FloatArray, ...]
-
-    def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
-        """c = what the other cells of the row say about a cell, less what is said without any."""
-        nothing = self.messages([np.ones((1, len(each))) for each in self.bins])
-        for batch in row_batches(known, release, self.layout):
-            shape = batch.seen[0].shape[:2]
-            said = self.messages([each.reshape(-1, each.shape[2]) for each in batch.seen])
-            context = [(a - b).reshape(*shape, -1) for a, b in zip(said, nothing, strict=True)]
-            found = spread_over_points(batch, self.layout, context, len(known.log_prior))
-            yield Terms(batch.positions, found, known.log_prior)
-
-    def messages(self, seen: Sequence[FloatArray]) -> list[FloatArray]:
-        """What the others say about each cell; all values of a bin hear the same."""
-        binned = []
-        for each, law, bin_of in zip(seen, self.inside, self.bins, strict=True):
-            onto = np.zeros((len(law), int(bin_of.max()) + 1))
-            onto[np.arange(len(law)), bin_of] = law
-            binned.append(each @ onto)
-        return [message[:, bin_of] for message, bin_of in zip(self.tree.messages(binned), self.bins, strict=True)]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class Binned:
     """Fit documents with fixed places: values by bin, the bin of every point in its place, and its share of that bin.
 
@@ -187,21 +154,6 @@ def place_cells(known: Knowledge, length: int) -> Binned:
     return Binned(Ties(values, (points,) * length), np.arange(points), np.ones(points), names)
 
 
-def column_cells(known: Knowledge, layout: RowLayout) -> Binned:
-    """The rows of the fit records, of which every column has points of its own."""
-    cells, number = row_cells(known, layout).values, np.zeros(len(known.log_prior), dtype=np.int64)
-    binned, share, sizes = np.full_like(cells, -1), np.zeros(len(known.log_prior)), []
-    for column, points in enumerate(layout.members):
-        has = cells[:, column] >= 0
-        mass = np.asarray(np.bincount(cells[has, column], minlength=len(points)) + 0.5, dtype=np.float64)
-        bin_of = bins_of(mass)
-        binned[has, column] = bin_of[cells[has, column]]
-        number[points], share[points] = bin_of, mass / np.bincount(bin_of, weights=mass)[bin_of]
-        sizes.append(int(bin_of.max()) + 1)
-    names = tuple(known.tiers.names[tier] for tier in np.argsort(layout.column_of_tier))
-    return Binned(Ties(binned, tuple(sizes)), number, share, names)
-
-
 def place_threes(known: Knowledge) -> dict[int, Threes]:
     """The threes of documents of every length that has any."""
     if len(known.log_prior) > MOST_VALUES:
@@ -217,42 +169,10 @@ def fit_place_trees(known: Knowledge, threes: Mapping[int, Threes]) -> PlaceTree
     return PlaceTrees(trees, law / law.sum())
 
 
-def row_threes(known: Knowledge, layout: RowLayout) -> Threes:
-    """The threes among the columns of a table."""
-    return threes_of(column_cells(known, layout).ties)
-
-
-def fit_row_tree(known: Knowledge, layout: RowLayout, threes: Threes) -> RowTree:
-    """A law for the columns of a table that has threes."""
-    cells = column_cells(known, layout)
-    bins, inside = (tuple(cells.number[m] for m in layout.members), tuple(cells.share[m] for m in layout.members))
-    return RowTree(layout, cherry_tree(cells.ties, threes), bins, inside)
-
-
-def bins_of(mass: FloatArray, most: int = MOST_VALUES) -> IntArray:
-    """The bin of every value: its own where values are few, otherwise neighbours in order that hold as much together.
-
-    >>> bins_of(np.array([5.0, 5.0, 5.0, 5.0]), 2), bins_of(np.array([1.0, 9.0]))
-    (array([0, 0, 1, 1]), array([0, 1]))
-    """
-    if len(mass) <= most:
-        return np.arange(len(mass))
-    middle = np.cumsum(mass) - mass / 2
-    _, found = np.unique((middle * most / mass.sum()).astype(np.int64), return_inverse=True)
-    return np.asarray(found)
-
-
 def cherry_tree(ties: Ties, threes: Threes) -> CherryTree:
     """The law with as many of these threes as can be read exactly together, and the strongest pairs."""
-    return CherryTree(tuple(_cherry(ties, *each) for each in hung(graph_of(ties, threes), len(ties.sizes))))
-
-
-def _cherry(ties: Ties, place: int, parents: tuple[int, ...]) -> Cherry:
-    if not parents:
-        return Cherry(place, parents, ties.laws[place])
-    if len(parents) == 1:
-        return Cherry(place, parents, ties.pair_table(place, parents[0]))
-    return Cherry(place, parents, triple_table(ties, place, *parents))
+    order = hung(graph_of(ties, threes), len(ties.sizes))
+    return CherryTree(tuple(Cherry(place, parents, ties.table(place, parents)) for place, parents in order))
 
 
 Edges = frozenset[tuple[int, int]]
@@ -260,20 +180,26 @@ Edges = frozenset[tuple[int, int]]
 
 
 def graph_of(ties: Ties, threes: Threes) -> Edges:
-    """As many threes as can be read exactly together, strongest first, then the strongest pairs that form a tree."""
-    places = range(len(ties.sizes))
-    edges: Edges = frozenset()
-    everyone = [(p, q) for q in places for p in range(q)]
-    for a, b, c in threes:
-        grown = edges | {(a, b), (a, c), (b, c)}
-        tried = [grown, *(grown | {pair} for pair in everyone if pair not in grown)]  # one more tie may close a ring
-        edges = next((each for each in tried if hung(each, len(places))), edges)
-    group = list(places)
-    for p, q in [*edges, *sorted(everyone, key=lambda pair: -ties.dependence(pair[1], (pair[0],)))]:
-        if group[p] != group[q]:
-            group = [group[p] if g == group[q] else g for g in group]
-            edges |= {(p, q)} if ties.dependence(q, (p,)) > 0 else edges
+    """Threes and pairs that can be read exactly together: one after the other, what tells most beyond the rest."""
+    everyone = list(combinations(range(len(ties.sizes)), 2))
+    edges = Edges()
+    waiting: list[tuple[float, tuple[int, ...]]] = [(-np.inf, some) for some in sorted((*everyone, *threes))]
+    while waiting:
+        _, some = heappop(waiting)
+        grown = edges | set(combinations(some, 2))
+        closed = everyone if len(some) == 3 else []  # one more tie may close a ring
+        grown = next((each for each in (grown, *(grown | {pair} for pair in closed)) if _told(ties, each) > 0), edges)
+        more = _told(ties, grown) - _told(ties, edges)
+        if more > 0 and waiting and more < -waiting[0][0]:
+            heappush(waiting, (-more, some))
+        elif more > 0:
+            edges = grown
     return edges
+
+
+def _told(ties: Ties, edges: Edges) -> float:
+    """Nats that all places are told; 0 where ties have no order of cliques."""
+    return sum(ties.dependence(place, parents) for place, parents in hung(edges, len(ties.sizes)))
 
 
 def hung(edges: Edges, places: int) -> list[tuple[int, tuple[int, ...]]]:

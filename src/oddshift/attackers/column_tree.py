@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.backoff import Backoff, Observations, backed_off, normalised_rows, observations
+from oddshift.attackers.backoff import backed_off, normalised_rows, observations
 from oddshift.attackers.law_attacker import Terms
 from oddshift.attackers.row_layout import (
     RowCells,
@@ -24,6 +24,7 @@ from oddshift.attackers.row_layout import (
     row_cells,
     spread_over_points,
 )
+from oddshift.attackers.threes import Ties
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.release import Release
 from oddshift.model.space import Space
@@ -36,9 +37,6 @@ FEWEST = 30
 
 WIDTHS = (0.2, 0.6)
 """Widths of the kernels that smooth tables of pairs, in units of distance within a column."""
-
-TRIED = tuple(Backoff(discount, strength) for discount in (0.0, 0.6) for strength in (1.0, 10.0, 100.0))
-"""How far counts may be trusted where ties are compared."""
 
 _TINY = 1e-300
 
@@ -170,21 +168,9 @@ def _only_first(cells: RowCells, column: int) -> bool:
 
 def _ties(values: IntArray, layout: RowLayout) -> dict[tuple[int, int], float]:
     """How much every two columns tell of each other, in nats: what predicts each cell from all other rows."""
-    found = {}
-    for c, d in combinations(range(len(layout.members)), 2):
-        both = (values[:, c] >= 0) & (values[:, d] >= 0)
-        if both.sum() >= FEWEST:
-            size = (len(layout.members[c]), len(layout.members[d]))
-            found[c, d] = _told(observations(values[both, c], values[both, d], *size), size[1])
-    return found
-
-
-def _told(seen: Observations, values: int) -> float:
-    """Mean log Pr[second value | first value, all other rows]/Pr[second value], under the best of a few back-offs."""
-    total = seen.count.sum()
-    law = np.bincount(seen.value, weights=seen.count, minlength=values) / total
-    score = max(backoff.score(seen, law[seen.value]) for backoff in TRIED)
-    return float(score - seen.count @ np.log(law[seen.value])) / total
+    ties = Ties(values, tuple(len(points) for points in layout.members))
+    pairs = combinations(range(len(layout.members)), 2)
+    return {(c, d): ties.dependence(d, (c,)) for c, d in pairs if len(ties.having(c, d)) >= FEWEST}
 
 
 def _strongest_tree(ties: dict[tuple[int, int], float], belongs: list[bool]) -> list[tuple[int, int]]:

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.cherry_tree import MOST_VALUES, Binned, column_cells, place_cells
+from oddshift.attackers.cherry_tree import MOST_VALUES, Binned, place_cells
+from oddshift.attackers.row_law import column_cells
 from oddshift.attackers.row_layout import row_layout
 from oddshift.attackers.threes import FEWEST, MOST_PLACES, Ties, information, quick_threes
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray

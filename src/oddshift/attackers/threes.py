@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from oddshift.attackers.backoff import Backoff, Observations, backed_off, observations
+from oddshift.attackers.backoff import TRIED, Backoff, Observations, backed_off, observations, supported
 from oddshift.base.arrays import FloatArray, IntArray
 
 FEWEST = 100
@@ -22,9 +22,6 @@ FEWEST = 100
 
 MOST_PLACES = 24
 """Largest number of places among which every three are compared."""
-
-TRIED = tuple(Backoff(discount, strength) for discount in (0.0, 0.6) for strength in (1.0, 10.0, 100.0))
-"""How far counts may be trusted where ties are compared."""
 
 MOST_TRIED = 40
 """Largest number of threes that are estimated; the quick measure ranks them."""
@@ -40,17 +37,26 @@ Threes = tuple[tuple[int, int, int], ...]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ties:
-    """Values of documents, (documents, places), −1 for none, and the number of values of every place."""
+    """Values of documents, (documents, places), −1 for none, and the number of values of every place.
+
+    Values that fewer than `least` of the `units` of these documents hold together count as never seen in a table; the
+    laws of the places are then `known_laws`.
+    """
 
     values: IntArray
     sizes: tuple[int, ...]
+    known_laws: tuple[FloatArray, ...] = ()
+    units: IntArray | None = None
+    least: int = 1
     _dependence: dict[tuple[int, ...], float] = field(default_factory=dict)
     _entropy: dict[tuple[int, ...], float] = field(default_factory=dict)
-    _tables: dict[tuple[int, int], FloatArray] = field(default_factory=dict)
+    _tables: dict[tuple[int, ...], FloatArray] = field(default_factory=dict)
 
     @cached_property
-    def laws(self) -> list[FloatArray]:
+    def laws(self) -> Sequence[FloatArray]:
         """The law of every place."""
+        if self.known_laws:
+            return self.known_laws
         counts = [
             np.bincount(v[v >= 0], minlength=size) + 0.5 for v, size in zip(self.values.T, self.sizes, strict=True)
         ]
@@ -77,14 +83,23 @@ class Ties:
             self._dependence[key] = float(score - seen.count @ np.log(law[seen.value])) / len(rows)
         return self._dependence[key]
 
-    def pair_table(self, place: int, parent: int) -> FloatArray:
-        """Pr[value | value of a parent], (values of the parent, values)."""
-        if (place, parent) not in self._tables:
-            seen = self.seen(self.having(place, parent), place, (parent,))
-            shape = (self.sizes[parent], self.sizes[place])
-            laws = [np.broadcast_to(self.laws[place], shape)]
-            self._tables[place, parent] = backed_off(seen, seen.table(*shape), laws)
-        return self._tables[place, parent]
+    def table(self, place: int, parents: tuple[int, ...]) -> FloatArray:
+        """Pr[value | values of the parents], with an axis for each of them; counts over what fewer of them say."""
+        if not parents:
+            return self.laws[place]
+        if (place, *parents) not in self._tables:
+            rows, shape = self.having(place, *parents), tuple(self.sizes[p] for p in parents)
+            contexts = np.zeros((int(np.prod(shape)), len(self.sizes)), dtype=np.int64)
+            contexts[:, parents] = np.stack(np.unravel_index(np.arange(len(contexts)), shape), axis=1)
+            seen, kept = self.seen(rows, place, parents), None
+            if self.units is not None:
+                context, _ = _numbered(self.values[rows], parents, self.sizes)
+                values = self.values[rows, place]
+                kept = supported(context, values, self.sizes[place], self.units[rows], self.least)
+            laws = self.broader(place, parents, contexts)
+            found = backed_off(seen, seen.table(len(contexts), self.sizes[place]), laws, kept)
+            self._tables[place, *parents] = found.reshape(*shape, -1)
+        return self._tables[place, *parents]
 
     def broader(self, place: int, parents: tuple[int, ...], values: IntArray) -> list[FloatArray]:
         """Laws of a place without counts of all together, (documents, its values), for those of values everywhere."""
@@ -92,9 +107,9 @@ class Ties:
         flat = np.broadcast_to(law, (len(values), len(law)))
         if len(parents) == 1:
             return [flat]
-        one, two = (self.pair_table(place, p)[values[:, p]] for p in parents)
+        one, two = (self.table(place, (p,))[values[:, p]] for p in parents)
         product = one * two / law
-        return [one, two, product / product.sum(axis=1, keepdims=True)]
+        return [flat, one, two, product / product.sum(axis=1, keepdims=True)]
 
     def counted(self, place: int, parents: tuple[int, ...]) -> tuple[Observations, FloatArray, Backoff, int]:
         """Counts of a value given others, the best broader law at each, how far counts are trusted, and its number."""
@@ -177,21 +192,3 @@ def beyond_pairs(ties: Ties, place: int, first: int, second: int) -> float:
     mean = float(seen.count @ gains) / len(rows)
     error = float(np.sqrt(seen.count @ (gains - mean) ** 2)) / len(rows)
     return mean if mean > SURE * error else 0.0
-
-
-def triple_table(ties: Ties, place: int, first: int, second: int) -> FloatArray:
-    """Pr[value | values of two parents], with an axis for each; counts over what pairs say."""
-    seen, counts, bases = _counted(ties, place, first, second)
-    return backed_off(seen, counts, bases).reshape(ties.sizes[first], ties.sizes[second], -1)
-
-
-def _counted(ties: Ties, place: int, first: int, second: int) -> tuple[Observations, FloatArray, list[FloatArray]]:
-    """Counts given both parents, also as a table, and what pairs say: the law, each parent alone, and their product."""
-    law, shape = ties.laws[place], (ties.sizes[first], ties.sizes[second], ties.sizes[place])
-    one, two = (ties.pair_table(place, p) for p in (first, second))
-    product = one[:, None, :] * two[None, :, :] / law
-    laws = [law, one[:, None, :], two[None, :, :], product / product.sum(axis=2, keepdims=True)]
-    seen = ties.seen(ties.having(place, first, second), place, (first, second))
-    contexts = shape[0] * shape[1]
-    bases = [np.broadcast_to(each, shape).reshape(contexts, shape[2]) for each in laws]
-    return seen, seen.table(contexts, shape[2]), bases
