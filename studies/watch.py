@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import oddshift as od
-from oddshift.bounds.streams import ShiftStream
+from oddshift.bounds.betting import ShiftStream
 from oddshift.data.codecs import WordVectors
 from oddshift.data.dataset import Dataset
 from oddshift.data.detectors import WordList

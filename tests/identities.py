@@ -6,8 +6,7 @@ import numpy as np
 
 from oddshift.attackers import ATTACKERS, FitOptions
 from oddshift.attackers.attacker import Retrained, knowledge
-from oddshift.attackers.clipping import Clipped
-from oddshift.attackers.controls import Own, exact_attacker
+from oddshift.attackers.controls import exact_attacker
 from oddshift.base.logarithms import log
 from oddshift.mechanisms import MECHANISMS, Exponential, Laplace
 from oddshift.mechanisms.remap import Remap
@@ -123,9 +122,6 @@ def wrapped(known):
     return {
         "exact": exact_attacker(known, chain_of(0.9)),
         "exact, another chain": exact_attacker(known, chain_of(0.8)),
-        "clipped": Clipped(known, plain, 0.01),
-        "clipped less": Clipped(known, plain, 0.001),
-        "clipped own": Clipped(known, Own(known), 0.01),
         "retrained": Retrained(_plugin, plain),
         "retrained otherwise": Retrained(_plugin, fitted("counts", known)),
         "counts, other weights": replace(fitted("counts", known), weights=(((0.25, 0.5), (0.5, 0.25)),) * 2),

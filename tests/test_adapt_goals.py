@@ -21,14 +21,13 @@ from oddshift.adapt import (
     goals_of,
     project,
     rounds,
-    search_grid,
     weighted,
 )
 from oddshift.adapt.certification import sequence
 from oddshift.adapt.goals import SingleRelease
 from oddshift.adapt.readers import Readers
 from oddshift.adapt.release_form import KEPT, ReleaseForm
-from oddshift.adapt.search import diagonal, directions, first_scales, front
+from oddshift.adapt.search import diagonal, first_scales, front
 from oddshift.adapt.tier_forms import chosen_form
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import Retrained, knowledge
@@ -142,17 +141,6 @@ def test_certificates_stay_by_tier_while_levels_share_a_scale():
     assert all(p.scales[0] == p.scales[1] for p in found.grid)
 
 
-def test_the_first_points_are_few_and_ordered():
-    grid = AdaptSettings(epsilon=1.0, delta=0.1).grid
-    assert len(search_grid(grid, 2)) == 15
-    for levels in range(1, 9):
-        points = search_grid(grid, levels)
-        assert len(points) <= 64
-        assert all(a <= b for p in points for a, b in itertools.pairwise(p))
-        assert {(s,) * levels for s in grid} <= set(points)
-    assert len(search_grid(grid, 8)) < 4 * len(search_grid(grid, 2))
-
-
 def test_a_search_begins_with_few_scales_however_many_levels():
     grid = AdaptSettings(epsilon=1.0, delta=0.1).grid
     for levels in range(1, 9):
@@ -161,11 +149,6 @@ def test_a_search_begins_with_few_scales_however_many_levels():
         assert all(a <= b for p in points for a, b in itertools.pairwise(p))
         assert set(diagonal(grid, levels)) <= set(points)
     assert (0.1,) * 7 + (1.0,) in first_scales(grid, 8)
-
-
-def test_directions_end_at_the_largest_scale_of_the_least_sensitive_level():
-    assert directions((1.0, 0.5), 1) == [(1.0,)]
-    assert directions((0.2, 0.5, 1.0), 2) == [(0.2, 1.0), (0.5, 1.0), (1.0, 1.0)]
 
 
 # caps

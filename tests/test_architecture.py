@@ -192,12 +192,11 @@ COMMANDS = "app.commands."
 """Commands import what they run when they run, so that `oddshift --help` stays light."""
 
 LOCAL = {
-    "app.attacker_choice": {"attackers.paper", "attackers.temperature"},  # load torch
+    "app.attacker_choice": {"attackers.paper"},  # load torch
     "attackers.fitting": {
         "attackers.informed",
         "attackers.paper",
         "attackers.reconstruction",
-        "attackers.temperature",
     },  # load torch
     "protect.integrations.spacy_component": {"protect", "protect.policies"},  # spaCy imports it for every pipeline
 }

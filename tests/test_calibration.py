@@ -8,7 +8,6 @@ import pytest
 
 from oddshift.attackers.attacker import Beliefs, knowledge
 from oddshift.attackers.chain import fit_plugin
-from oddshift.attackers.clipping import Clipped
 from oddshift.attackers.combination import Combination
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
@@ -18,7 +17,7 @@ from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb
 from oddshift.model.space import Space
-from worlds import gather, log_score, ring, two_tiers
+from worlds import log_score, ring, two_tiers
 
 
 @dataclass(frozen=True)
@@ -98,32 +97,8 @@ def test_many_positions_are_fitted_on_some(monkeypatch):
     assert calibration(Own(world.known), world.known, world.secrets, world.release).positions == 480
 
 
-def test_clipping_bounds_beliefs_and_says_so():
-    world = ring(tiers=two_tiers())
-    sure = Sharpened(Own(world.known), 20.0)
-    clipped = Clipped(world.known, sure, 0.01)
-    shift, prior = gather(clipped, world.release)
-    labels = world.known.tiers.labels
-    allowed = labels[world.secrets.points][:, None] == labels[None, :]
-    posterior = np.exp(shift + prior)[allowed]
-    assert posterior.min() == pytest.approx(0.01)
-    assert posterior.max() <= 1.0 + 1e-9
-    assert (shift[~allowed] == 0).all()
-    assert clipped.name == "sharpened, posterior >= 0.01"
-    assert log_score(clipped, world) < log_score(sure, world)
-
-
-def test_a_small_gamma_changes_nothing_but_the_constant():
-    world = ring()
-    own = gather(Own(world.known), world.release)[0]
-    shift = gather(Clipped(world.known, Own(world.known), 1e-12), world.release)[0]
-    np.testing.assert_allclose(shift - shift[:, :1], own - own[:, :1], atol=1e-12)
-
-
 def test_what_cannot_be_used_is_refused():
     world = ring()
-    with pytest.raises(InvalidInput, match="gamma"):
-        Clipped(world.known, Own(world.known), 0.0)
     with pytest.raises(InvalidInput, match="secrets"):
         calibration(Own(world.known), world.known, world.secrets.take([0]), world.release)
 

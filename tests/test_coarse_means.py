@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from oddshift.mechanisms import Exponential, coarse_means, remap
+from oddshift.mechanisms import Exponential, kernel_sums, remap
 from oddshift.mechanisms.remap import Remap
 from oddshift.model.space import Space
 
@@ -25,7 +25,7 @@ KINDS = ("normal", "far from the origin", "nearly equal", "of very different siz
 
 @pytest.fixture(autouse=True)
 def _small_tiles(monkeypatch):
-    monkeypatch.setattr(coarse_means, "_SIDE", 32)
+    monkeypatch.setattr(kernel_sums, "_COARSE_SIDE", 32)
     monkeypatch.setattr(remap, "_COARSE", 0)
 
 
@@ -38,7 +38,7 @@ def test_means_are_within_their_error(kind, epsilon, knows_totals):
     units = points / np.linalg.norm(points, axis=1)[:, None]
     kernel = np.exp(-0.5 * epsilon * space.distances)
     total = kernel.sum(axis=1)
-    found = coarse_means.coarse_means(space, 0.5 * epsilon, prior, units, np.log(total) if knows_totals else None)
+    found = kernel_sums.coarse_means(space, 0.5 * epsilon, prior, units, np.log(total) if knows_totals else None)
     weights = prior / total
     exact = kernel @ (units * (weights / weights.max())[:, None])
     away = np.linalg.norm(found.means / found.means[0, 0] * exact[0, 0] - exact, axis=1)
@@ -49,14 +49,14 @@ def test_means_are_within_their_error(kind, epsilon, knows_totals):
 def test_the_error_is_small_where_points_are_ordinary():
     points = made_points("normal")
     units = points / np.linalg.norm(points, axis=1)[:, None]
-    found = coarse_means.coarse_means(Space(points), 1.0, np.full(90, 1 / 90), units)
+    found = kernel_sums.coarse_means(Space(points), 1.0, np.full(90, 1 / 90), units)
     assert (found.error < 1e-3 * np.linalg.norm(found.means, axis=1)).all()
 
 
 def test_an_error_that_cannot_be_bounded_is_infinite():
     points = 1e6 * made_points("normal")
     units = points / np.linalg.norm(points, axis=1)[:, None]
-    assert np.isinf(coarse_means.coarse_means(Space(points), 10.0, np.full(90, 1 / 90), units).error).all()
+    assert np.isinf(kernel_sums.coarse_means(Space(points), 10.0, np.full(90, 1 / 90), units).error).all()
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0, 20.0])
@@ -93,5 +93,5 @@ def test_totals_that_the_exact_epsilon_needed_are_not_computed_again(monkeypatch
     assert em.known_log_z is None
     assert em.exact_epsilon > 0
     assert em.known_log_z is em.log_z
-    monkeypatch.setattr(coarse_means._Tiles, "normalisers", lambda tiles: pytest.fail("computed again"))
+    monkeypatch.setattr(kernel_sums._Tiles, "normalisers", lambda tiles: pytest.fail("computed again"))
     Remap(em, np.full(90, 1 / 90), "cosine")

@@ -143,7 +143,6 @@ def test_what_an_adaptation_shares_with_the_audit_is_said_there(key):
         ("audit", "attackers", '[""]', "audit.attackers=('',), expected a tuple of names"),
         ("audit", "epochs", "0", "audit.epochs=0, expected"),
         ("audit", "epochs", "1.5", "audit.epochs=1.5"),
-        ("audit", "gamma", "1", "audit.gamma=1.0, expected"),
         ("audit", "upper", '"lp"', "audit.upper='lp'"),
         ("audit", "worst_positions", "0", "audit.worst_positions=0, expected"),
         ("audit", "seed", "-1", "audit.seed=-1, expected"),
@@ -282,7 +281,7 @@ def test_a_class_of_settings_is_filled_from_plain_values():
 AUDITS = [
     AuditSettings(epsilon=2.5),
     AuditSettings(epsilon=2.5, delta=0.05, alpha=0.01, law="uniform", method="hoeffding_bentkus"),
-    AuditSettings(epsilon=1e-7, delta=1e-5, attackers=("plugin", 'odd "name" \\ \x7f'), epochs=3, gamma=0.01),
+    AuditSettings(epsilon=1e-7, delta=1e-5, attackers=("plugin", 'odd "name" \\ \x7f'), epochs=3),
     AuditSettings(epsilon=1.0, delta=0.5, success={"PII": 0.2, "*": 0.9}, advantage={"rate %": 0.5}),
     AuditSettings(epsilon=1.0, upper="diameter", independent=True, seed=12, worst_positions=7),
     AuditSettings(epsilon=1.0, delta=0.1, paper=PaperOptions(temperature="fitted", tau=2.0, epochs=4)),

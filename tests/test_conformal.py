@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from oddshift.bounds.streams import ShiftStream, conformal_ranks
+from oddshift.bounds.betting import ShiftStream, conformal_ranks
 
 
 class Middle:

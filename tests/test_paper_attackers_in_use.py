@@ -69,11 +69,11 @@ ASKED = AdaptSettings(
 
 
 def test_a_weak_network_for_all_scales_is_refused_and_a_good_one_noted(people, monkeypatch):
-    from oddshift.attackers import temperature
+    from oddshift.attackers import paper
 
     def shares(values):
         given = iter(values)
-        monkeypatch.setattr(temperature, "share_beyond", lambda attacker, release, epsilon: next(given))
+        monkeypatch.setattr(paper, "share_beyond", lambda attacker, release, epsilon: next(given))
 
     shares([0.10, 0.10, 0.11, 0.19])  # at .5 amortised and retrained, then at 1
     with pytest.raises(InvalidInput, match=r"adapt\.retrain = true"):

@@ -11,6 +11,7 @@ from oddshift.attackers import ATTACKERS, FitOptions  # noqa: E402
 from oddshift.attackers import training as loop  # noqa: E402
 from oddshift.attackers.paper import (  # noqa: E402
     PAPER_SCHEDULE,
+    _held_out,
     fit_paper,
     squared_distances,
 )
@@ -19,7 +20,6 @@ from oddshift.attackers.reconstruction import (  # noqa: E402
     ARCHITECTURES,
     PaperSettings,
 )
-from oddshift.attackers.temperature import _held_out  # noqa: E402
 from oddshift.base.errors import InvalidInput  # noqa: E402
 from oddshift.mechanisms import Exponential, Mask  # noqa: E402
 from oddshift.model.space import Space  # noqa: E402
@@ -38,9 +38,9 @@ def small(architecture="rnn", **options):
 
 
 def learner(known, settings):
-    from oddshift.attackers.paper import _Learner, _Sight
+    from oddshift.attackers.reconstruction import PairLearner, Sight
 
-    return _Learner(known, settings, QUICK, _Sight(known.mechanism.space.points, None))
+    return PairLearner(known, settings, QUICK, Sight(known.mechanism.space.points, None))
 
 
 def reconstruction(attacker, release):

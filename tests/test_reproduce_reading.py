@@ -22,9 +22,8 @@ from studies.paper.paper_reading import (  # noqa: E402
 from studies.paper.search_surface import READINGS, LoopWeights, Surface, replayed  # noqa: E402
 
 from oddshift.adapt.rounds import PRESETS  # noqa: E402
-from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper, squared_distances  # noqa: E402
+from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper, fitted_temperature, guesses, squared_distances  # noqa: E402  # noqa: E402
 from oddshift.attackers.reconstruction import PaperSettings  # noqa: E402
-from oddshift.attackers.temperature import fitted_temperature, guesses  # noqa: E402
 from worlds import ring  # noqa: E402
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.bounds.streams import STAKES, ShiftStream, _stakes
+from oddshift.bounds.betting import STAKES, ShiftStream, _stakes
 
 
 def probability(path, p):

@@ -10,7 +10,7 @@ import pytest
 from command_line import run_here
 from oddshift.base.errors import InvalidInput
 from oddshift.evidence.certificates import save_evidence, verify_file
-from oddshift.evidence.signatures import UNSIGNED, check_signature, new_key, sign_file
+from oddshift.evidence.certificates.stored import UNSIGNED, check_signature, new_key, sign_file
 from test_verify import evidence, witnessed
 
 

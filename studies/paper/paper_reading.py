@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.paper import Paper, squared_distances
-from oddshift.attackers.temperature import fitted_temperature, guesses
+from oddshift.attackers.paper import Paper, fitted_temperature, guesses, squared_distances
 from oddshift.base.arrays import FloatArray
 from oddshift.model.records import Records
 from oddshift.model.release import Release

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge, knowledge
-from oddshift.attackers.paper import Paper, fit_paper, squared_distances
+from oddshift.attackers.paper import Paper, fit_paper, guesses, squared_distances
 from oddshift.attackers.reconstruction import PaperSettings
-from oddshift.attackers.temperature import guesses
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import read_vectors

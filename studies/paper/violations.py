@@ -13,9 +13,8 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.paired_log_score import gain, units_of
-from oddshift.attackers.paper import Paper, squared_distances
+from oddshift.attackers.paper import Paper, guesses, squared_distances
 from oddshift.attackers.portfolio import fit_portfolio
-from oddshift.attackers.temperature import guesses
 from oddshift.audit.scan import Budget, scan
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput

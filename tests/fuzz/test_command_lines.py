@@ -16,7 +16,7 @@ import oddshift as od
 from command_line import run_here
 from oddshift.data.codecs import VectorCodec, VectorSettings
 from oddshift.evidence.certificates import save_evidence
-from oddshift.evidence.signatures import new_key, sign_file
+from oddshift.evidence.certificates.stored import new_key, sign_file
 from oddshift.mechanisms import Exponential
 from oddshift.protect.policies import make_policy, save_policy
 from test_verify import evidence, witnessed

@@ -6,7 +6,7 @@ from oddshift.adapt.evaluation import Experiment, Measuring, Reader
 from oddshift.adapt.goals import Goals, goals_of
 from oddshift.adapt.result import Adaptation, Compared, Round, ScaledOutcome, Scales, Tested, TierOutcome
 from oddshift.adapt.rounds import PRESETS, Preset, project, rounds, weighted
-from oddshift.adapt.search import crossing, equal_utility, front, grid_of, hypervolume, search_grid, uniform_outcomes
+from oddshift.adapt.search import crossing, equal_utility, front, grid_of, hypervolume, uniform_outcomes
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.mechanisms.named import Family
 
@@ -36,7 +36,6 @@ __all__ = [
     "hypervolume",
     "project",
     "rounds",
-    "search_grid",
     "uniform_outcomes",
     "weighted",
 ]

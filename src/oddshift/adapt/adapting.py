@@ -2,39 +2,126 @@
 
 Fit documents teach the attackers, select documents choose the scales, certify documents test them: no document has
 two roles.
+
+The choice among certified candidates: the least loss whose attackers would not find more than δ with more documents.
+
+All candidates that passed are certified together, so any of them may be taken. Every attacker that counts is fitted on
+half of the fit documents too and read at the same scales: rate(n)²/rate(n/2) or rate(n/2) beyond δ means that the rate
+belongs to this attacker and not to the data (`attackers.learning_size`). Such a candidate is not certified.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
 
-from oddshift.adapt.certification import Certification, Trial, sequence, trials
+from oddshift.adapt.certification import Certification, Refits, Trial, bounds_tested, sequence, trials
 from oddshift.adapt.conclusion import AdaptTask, SearchResult, concluded, concluded_proof, least_loss
 from oddshift.adapt.evaluation import Experiment, Measuring
+from oddshift.adapt.form_cache import KeptForms
 from oddshift.adapt.goals import SingleRelease, goals_of
 from oddshift.adapt.proved import Countable, check_documents, countable, proved_release
 from oddshift.adapt.readers import Readers
 from oddshift.adapt.repaired_forms import document_repair
 from oddshift.adapt.result import Adaptation, Round, ScaledOutcome
 from oddshift.adapt.rounds import PRESETS, Preset, rounds, weighted
-from oddshift.adapt.search import crossing, first_scales, search_grid
-from oddshift.adapt.size_check import half_fits, without_growing
-from oddshift.attackers.attacker import Attacker
+from oddshift.adapt.search import crossing, first_scales
+from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.learning_size import LearningOfSize, SizeStep, half_of
 from oddshift.attackers.paired_log_score import choosing_units
 from oddshift.audit.claims import ClaimBuilder
 from oddshift.audit.measurement import certify_uniforms
-from oddshift.audit.verdict import standing, strongest
+from oddshift.audit.scan import Scan
+from oddshift.audit.trials import saturation_stream, size_step
+from oddshift.audit.verdict import judged, standing, strongest
 from oddshift.base.arrays import one_of
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution, Progress, silent
 from oddshift.base.identity import fingerprint
+from oddshift.evidence.certificates import Claim
 from oddshift.model.nouns import nouns_of
 from oddshift.model.records import Records
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HalfFits:
+    """Attackers fitted on half of the fit documents, read under any scales; each is fitted when it is first needed."""
+
+    refits: Refits
+    half: Knowledge
+    readers: Readers
+    fitted: dict[str, Attacker] = field(default_factory=dict)
+
+    def learning(self, trial: Trial, made: Certification) -> tuple[LearningOfSize, ...]:
+        """What every attacker that counts found with half of the documents and with all of them, at these scales."""
+        certifying, known = made.certifying, made.situation(trial).known
+        there = replace(self.half, mechanism=known.mechanism, tiers=known.tiers)
+        places = [k for k in trial.basis.counting if k and made.attackers[k - 1].name in self.refits]
+        names = [made.attackers[place - 1].name for place in places]
+        found = certifying.measure_all(known, [self.readers.fitted(self._half_of(name), there) for name in names])
+        law, truth = certifying.settings.law, certifying.records
+        tiers = tuple(known.tiers.names[tier] for tier in np.unique(truth.tier_of_position(known.tiers)))
+
+        def steps(half: Scan, full: Scan) -> tuple[SizeStep, ...]:
+            sizes = ((len(self.half.fit), half), (len(known.fit), full))
+            return tuple(size_step(size, each, truth, known.tiers, law) for size, each in sizes)
+
+        rows = zip(names, found, places, strict=True)
+        return tuple(LearningOfSize(name, tiers, steps(half, trial.scans[place])) for name, half, place in rows)
+
+    def _half_of(self, name: str) -> Attacker:
+        if name not in self.fitted:
+            self.fitted[name] = self.refits[name](self.half)
+        return self.fitted[name]
+
+
+def half_fits(refits: Refits, made: Certification) -> HalfFits:
+    """Fits on the half of the fit documents that an audit with the same seed takes."""
+    half = half_of(made.certifying.known, saturation_stream(made.certifying.settings.seed))
+    return HalfFits(refits, half, Readers(replace(made.select, known=half, forms=KeptForms())))
+
+
+def without_growing(found: Sequence[Trial], smaller: HalfFits, made: Certification) -> tuple[Trial, ...]:
+    """The trials, with those withheld that rest on an attacker that still learns; the least loss is tried first.
+
+    A candidate is withheld untried where its rate, growing as at the one tried before it, would exceed δ; a rate that
+    grew from nothing says nothing about the next one.
+    """
+    delta, kept = made.certifying.settings.delta, {id(trial): trial for trial in found}
+    reason, tried_at, growth = "", "", 1.0
+    for trial in sorted((t for t in reversed(found) if t.is_certified), key=lambda t: t.tested.loss):
+        if reason and isfinite(growth) and growth * trial.outcome.rate > delta:
+            kept[id(trial)] = withheld(trial, f"{reason}, at scales {tried_at} that were tried instead", made)
+            continue
+        learning = smaller.learning(trial, made)
+        growing = [each for each in learning if not each.is_saturated(delta)]
+        tried = replace(trial, learning=learning)
+        if not growing:
+            kept[id(trial)] = tried
+            break
+        reason, growth = growing[0].reason(delta), max(each.growth for each in growing)
+        tried_at = ", ".join(f"{scale:g}" for scale in trial.tested.scales)
+        kept[id(trial)] = withheld(tried, reason, made)
+    return tuple(kept[id(trial)] for trial in found)
+
+
+def withheld(trial: Trial, reason: str, made: Certification) -> Trial:
+    """The same trial without a verdict on rates, for this reason; caps on right guesses stay."""
+    size = len(made.certifying.known.fit)
+    parts = tuple(
+        replace(part, claim=replace(part.claim, withheld=reason, may_violate=True, unsaturated=size))
+        if isinstance(part.claim, Claim)
+        else part
+        for part in trial.judgement.parts
+    )
+    judgement = judged(parts, made.claims)
+    return replace(trial, judgement=judgement, growing=reason, tested=bounds_tested(trial.tested, judgement))
+
 
 GRID_LIMIT = 20
 """Largest number of scales in a grid; the search refines them on its own."""
@@ -94,7 +181,7 @@ def _searched(
     """Measure the frontier, run the loop or the search, and test what they lead to."""
     settings, select = task.settings, measuring.experiment
     is_loop = settings.objective == "weighted"
-    starts = (search_grid if is_loop else first_scales)(settings.grid, task.known.tiers.n_levels)
+    starts = first_scales(settings.grid, task.known.tiers.n_levels)
     first = measuring.outcomes([select.scales_of(levels) for levels in starts], "frontier")
     loop = _loop(measuring, preset)
     found = _tested(measuring, loop, made)

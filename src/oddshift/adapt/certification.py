@@ -6,7 +6,7 @@ that does not pass; the last one before it is taken. What is tested is what is r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
@@ -18,7 +18,7 @@ from oddshift.adapt.goals import Goals, SingleRelease, goals_of
 from oddshift.adapt.readers import Readers
 from oddshift.adapt.result import ScaledOutcome, Tested, TierLeft
 from oddshift.adapt.search import front
-from oddshift.attackers.attacker import Attacker
+from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.attackers.paired_log_score import choosing_units
@@ -37,6 +37,9 @@ from oddshift.audit.verdict import (
     vacuous_reason,
 )
 from oddshift.evidence.certificates import Certificate, Claim
+
+Refits = Mapping[str, Callable[[Knowledge], Attacker]]
+"""How attackers are fitted, by their names."""
 
 LONGEST = 10
 """Number of candidates in a sequence: each is a pass over all certify documents, so no more than come close."""

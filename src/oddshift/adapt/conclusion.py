@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from oddshift.adapt.certification import Certification, Trial, left_to_learn
+from oddshift.adapt.certification import Certification, Refits, Trial, left_to_learn
 from oddshift.adapt.evaluation import Experiment, Measuring, Reader
 from oddshift.adapt.goals import SCAN_LIMIT, known_epsilon
 from oddshift.adapt.notes import assumptions, basis_in_words, proof_assumptions, unproved, warnings
@@ -20,7 +20,6 @@ from oddshift.adapt.readers import Readers
 from oddshift.adapt.result import Adaptation, Compared, Round, ScaledOutcome, Scales
 from oddshift.adapt.search import equal_utility, hypervolume, uniform_outcomes
 from oddshift.adapt.settings import AdaptSettings
-from oddshift.adapt.size_check import Refits
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.repair import is_repaired

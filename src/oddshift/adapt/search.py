@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement, permutations, product
-from math import comb
+from itertools import permutations, product
 
 import numpy as np
 
@@ -227,10 +226,6 @@ def _next_multiple(within: tuple[float, _Point] | None, beyond: tuple[float, _Po
     return float(np.exp(low + share * (high - low)))
 
 
-COARSE = 64
-"""Largest number of points for which the whole ordered grid is measured; otherwise the diagonal and `directions`."""
-
-
 def grid_of(scales: Sequence[float], n_levels: int) -> list[Scales]:
     """Return all combinations of the grid's scales, one for each level, as in the paper."""
     return [tuple(combination) for combination in product(scales, repeat=n_levels)]
@@ -259,31 +254,6 @@ def first_scales(scales: Sequence[float], n_levels: int) -> list[Scales]:
     ordered = sorted(scales)
     last_clear = ((scale,) * (n_levels - 1) + (ordered[-1],) for scale in ordered[:-1])
     return list(dict.fromkeys([*diagonal(ordered, n_levels), *last_clear]))
-
-
-def search_grid(scales: Sequence[float], n_levels: int) -> list[Scales]:
-    """Return the combinations that surround the paper's loop: all ordered ones while they are few.
-
-    >>> search_grid((0.5, 1.0), 2)
-    [(0.5, 0.5), (0.5, 1.0), (1.0, 1.0)]
-    >>> len(search_grid((0.1, 0.25, 0.5, 0.75, 1.0), 8))
-    33
-    """
-    ordered = sorted(scales)
-    if comb(len(ordered) + n_levels - 1, n_levels) <= COARSE:
-        return list(combinations_with_replacement(ordered, n_levels))
-    return list(dict.fromkeys([*diagonal(ordered, n_levels), *directions(ordered, n_levels)]))
-
-
-def directions(scales: Sequence[float], n_levels: int) -> list[Scales]:
-    """The first levels at one scale of the grid, the others at the largest.
-
-    >>> directions((0.5, 1.0), 3)
-    [(0.5, 1.0, 1.0), (0.5, 0.5, 1.0), (1.0, 1.0, 1.0)]
-    """
-    highest, lower = max(scales), sorted(set(scales))[:-1]
-    steps = [(s,) * k + (highest,) * (n_levels - k) for s in lower for k in range(1, n_levels)]
-    return [*steps, (highest,) * n_levels]
 
 
 def uniform_outcomes(outcomes: Iterable[ScaledOutcome]) -> tuple[ScaledOutcome, ...]:

@@ -44,7 +44,7 @@ DEFAULT_COST: CostName = "cosine"
 """What a changed value costs if neither the question nor the kind of data says so."""
 
 SHARED = (
-    *("epsilon", "delta", "alpha", "law", "method", "attackers", "epochs", "gamma", "independent", "seed"),
+    *("epsilon", "delta", "alpha", "law", "method", "attackers", "epochs", "independent", "seed"),
     *("vacuous", "paper"),
 )
 """Options that an adaptation has in common with an audit."""
@@ -54,7 +54,7 @@ SHARED = (
 class AdaptSettings:
     """What is asked of an adaptation: the budget ε, how often it may be exceeded (δ), and how the scales are searched.
 
-    - `epsilon`, `delta`, `alpha`, `law`, `method`, `attackers`, `epochs`, `gamma`, `vacuous`, `independent`, `seed`,
+    - `epsilon`, `delta`, `alpha`, `law`, `method`, `attackers`, `epochs`, `vacuous`, `independent`, `seed`,
       `paper`: as in `AuditSettings`; δ is required, for every tier, and the law is `anchored` or
       `uniform`.
     - `objective`: `certified` (least loss whose rate is certified in every tier) or `weighted` (the paper's loop).
@@ -97,7 +97,6 @@ class AdaptSettings:
     method: str = ONE_SHOT
     attackers: tuple[str, ...] | Literal["all"] = DEFAULT_ATTACKERS
     epochs: int | None = None
-    gamma: float | None = None
     vacuous: tuple[float, float] = VACUOUS
     independent: bool = False
     seed: int = 0
@@ -129,7 +128,7 @@ class AdaptSettings:
         if self.attackers == ALL:
             object.__setattr__(self, "attackers", (ALL,))
         check_question(self.epsilon, unit_open(self.delta, "delta"), self.alpha, self.method)
-        check_fitting(self.attackers, self.epochs, self.gamma, self.seed)
+        check_fitting(self.attackers, self.epochs, self.seed)
         one_of(self.law, "law", get_args(AdaptedLaw))
         one_of(self.objective, "objective", get_args(ObjectiveName))
         one_of(self.preset, "preset", get_args(PresetName))

@@ -22,7 +22,6 @@ from oddshift.adapt import AdaptSettings
 from oddshift.app.resources import CpuLimit, Means
 from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
-from oddshift.attackers.clipping import Clipped
 from oddshift.attackers.fitting import NOT_IN_ALL, PAPER_CONTROLS, in_order_of_cost, seconds_of
 from oddshift.attackers.learning_size import Refittable
 from oddshift.audit import AuditSettings
@@ -71,8 +70,7 @@ def fit_attackers(
         if key not in work.fits:
             work.fits[key] = fit(known, np.random.default_rng(seeds), known_law)
         fitted.append(work.fits[key])
-    gamma = settings.gamma
-    return fitted if gamma is None else [Clipped(known, attacker, gamma) for attacker in fitted]
+    return fitted
 
 
 def _seen_embedding(path: str, prepared: Prepared) -> FloatArray | None:
@@ -234,8 +232,7 @@ def check_amortised(
     names = {name for name in named if isinstance(name, str) and name.startswith("paper-")} - set(PAPER_CONTROLS)
     if not names:
         return ()
-    from oddshift.attackers.paper import Paper
-    from oddshift.attackers.temperature import share_beyond
+    from oddshift.attackers.paper import Paper, share_beyond
 
     scales, said = (min(asked.grid), max(asked.grid)), []
     if scales[0] == scales[1]:
@@ -249,7 +246,7 @@ def check_amortised(
             tiers = prepared.tiers.with_scales((scale,) * len(prepared.tiers))
             known = knowledge(family(tiers), tiers, prepared.split.fit)
             release = perturb(prepared.split.select, known.mechanism, known.tiers, np.random.default_rng(asked.seed))
-            alone = fit_attackers([name], known, prepared, replace(asked, gamma=None), plain)[0]
+            alone = fit_attackers([name], known, prepared, asked, plain)[0]
             assert isinstance(alone, Paper)
             shares.append([share_beyond(each, release, asked.epsilon) for each in (attacker.against(known), alone)])
         (low, alone_low), (high, alone_high) = shares

@@ -90,11 +90,10 @@ class Run:
         if work.limit is not None:
             split, note = within_cpu(split, known, fitted, work.limit, settings.seed)
             limited = (*limited, *([note] if note else []))
-        learns = settings.delta is not None and settings.gamma is None  # otherwise no fit on fewer documents is needed
         found = audit(
             split,
             known,
-            self._refittable(asked, fitted, settings) if learns else fitted,
+            self._refittable(asked, fitted, settings) if settings.delta is not None else fitted,
             settings,
             detector=prepared.detector,
             proven=_proven(settings, known, replace(prepared, split=split)),
@@ -266,7 +265,7 @@ def adapt_task(
         without = (*without, *check_amortised(named, fitted, prepared, asked, family))
     known_by = refittable(named, fitted, lambda name, some: fitting.attackers([name], some, quiet)[0])
     refits = {each.attacker.name: each.fit for each in known_by if isinstance(each, Refittable)}
-    return replace(task, attackers=tuple(fitted), refits=refits if settings.gamma is None else {}, notes=without)
+    return replace(task, attackers=tuple(fitted), refits=refits, notes=without)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

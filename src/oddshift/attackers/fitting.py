@@ -112,9 +112,13 @@ def _portfolio(reads_words: bool = False) -> Fit:
 
 def _paper(architecture: str) -> Fit:
     def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
-        from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper
+        from oddshift.attackers.paper import (
+            PAPER_SCHEDULE,
+            fit_paper,
+            with_fitted_temperature,
+            with_matched_temperature,
+        )
         from oddshift.attackers.reconstruction import PaperSettings
-        from oddshift.attackers.temperature import with_fitted_temperature, with_matched_temperature
 
         options = options or FitOptions()
         asked = options.paper

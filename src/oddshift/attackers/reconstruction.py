@@ -5,16 +5,22 @@ Widths, layers and the sequence's positions are not stated by the paper: ours ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.base.arrays import FloatArray, one_of, positive, whole
+from oddshift.attackers.training import Schedule, State, arrays_of, noise, put_back, split
+from oddshift.base.arrays import FloatArray, IntArray, one_of, positive, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.model.records import gather
+from oddshift.model.release import Release
+from oddshift.model.tiers import Tiers
 
 ARCHITECTURES = ("rnn", "lstm", "transformer")
 """The networks of the paper."""
@@ -116,3 +122,168 @@ def _waves(length: int, width: int) -> Tensor:
     rate = torch.exp(torch.arange(0, width, 2) * (-np.log(10_000.0) / width))
     angle = torch.arange(length)[:, None] * rate[None, :]
     return torch.cat([angle.sin(), angle.cos()], dim=1)
+
+
+_PLATEAU = (0.1, 5)  # factor and epochs without progress; the paper gives neither
+BLOCK = 256  # documents of one block of beliefs
+_SCALE_DRAWS = 4  # draws of the scales in one epoch, each for its part of the documents
+
+Family = Callable[[Tiers], Mechanism]
+"""The mechanism under tiers with other scales, for a network that serves a range of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """Coordinates of the points as the attacker sees them, and the mechanism at other scales, if there are any."""
+
+    points: FloatArray
+    family: Family | None
+
+
+class PairLearner:
+    """One epoch of least squares on the training pairs."""
+
+    def __init__(self, known: Knowledge, settings: PaperSettings, schedule: Schedule, sight: Sight) -> None:
+        """The network, its optimiser, and which positions it learns from."""
+        self.known, self.settings, self.schedule, self.sight = known, settings, schedule, sight
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(schedule.seed)
+            self.model = Reconstruction(settings, known, sight.points)
+        self.optimiser = torch.optim.Adam(
+            [p for p in self.model.parameters() if p.requires_grad], lr=schedule.learning_rate
+        )
+        self.plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(
+            self.optimiser, factor=_PLATEAU[0], patience=_PLATEAU[1]
+        )
+        self.learning = self._learning()
+
+    def epoch(self, number: int) -> float:
+        """Every document once, in a new order; with a range of scales each part of them under scales of its own."""
+        order = np.random.default_rng([self.schedule.seed, number]).permutation(self._of_side(True))
+        parts = np.array_split(order, 1 if self.sight.family is None else _SCALE_DRAWS)
+        fresh, total, count = self.settings.fresh_noise or self.sight.family is not None, 0.0, 0
+        self.model.train()
+        for part, documents in enumerate(parts):
+            known = self._drawn(number, part)
+            release = self._released(known, documents, number) if fresh else self._released_once.take(documents)
+            for batch in _batches(release.lengths, self.schedule.batch, [self.schedule.seed, number, part, 2]):
+                loss, n = self._loss(known, release.take(batch), documents[batch], True)
+                self.optimiser.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                self.optimiser.step()
+                total, count = total + loss.item() * n, count + n
+        return total / max(1, count)
+
+    def validate(self) -> float:
+        """Mean squared error of the validation pairs; the learning rate follows it."""
+        total, count, documents = 0.0, 0, self._validated
+        self.model.eval()
+        with torch.no_grad():
+            for known, release in self._held_out:
+                for start in range(0, len(documents), BLOCK):
+                    batch = np.arange(start, min(start + BLOCK, len(documents)))
+                    loss, n = self._loss(known, release.take(batch), documents[batch], False)
+                    total, count = total + loss.item() * n, count + n
+        value = total / max(1, count)
+        self.plateau.step(value)
+        return value
+
+    def state(self) -> State:
+        """Weights, moments, and where the plateau rule stands."""
+        rate = self.optimiser.param_groups[0]["lr"]
+        stands = np.array([rate, self.plateau.best, self.plateau.num_bad_epochs], dtype=np.float64)
+        return {**arrays_of(self.model, self.optimiser), "plateau": stands}
+
+    def restore(self, state: State) -> None:
+        """Continue from there."""
+        put_back(self.model, self.optimiser, state)
+        rate, best, bad = (float(v) for v in state["plateau"])
+        self.optimiser.param_groups[0]["lr"] = rate
+        self.plateau.best, self.plateau.num_bad_epochs = best, int(bad)
+
+    def _learning(self) -> FloatArray:
+        """1 for every position to learn from, 0 for those to validate on."""
+        fit, share, seed = self.known.fit, self.schedule.validation, self.schedule.seed
+        if self.settings.split_by == "document":
+            learn, _ = split(fit.clusters, share, seed)
+            return np.isin(fit.document_of_position, learn).astype(np.float64)
+        learn, _ = split(np.arange(len(fit.points)), share, seed)
+        return np.isin(np.arange(len(fit.points)), learn).astype(np.float64)
+
+    def _of_side(self, learning: bool) -> IntArray:
+        """Documents with at least one pair to learn from, or to validate on."""
+        mine = self.learning == float(learning)
+        return np.unique(self.known.fit.document_of_position[mine])
+
+    @cached_property
+    def _released_once(self) -> Release:
+        """All documents as released once for the whole training, which is what the paper writes."""
+        return self._released(self.known, np.arange(len(self.known.fit)), 0)
+
+    @cached_property
+    def _held_out(self) -> list[tuple[Knowledge, Release]]:
+        """The documents to validate on as released under every choice of scales that is tried; the same each epoch."""
+        if self.sight.family is None:
+            return [(self.known, self._released_once.take(self._validated))]
+        return [(known, self._released(known, self._validated, 0)) for known in self._tried()]
+
+    @cached_property
+    def _validated(self) -> IntArray:
+        """The documents to validate on, short ones first, so that blocks of them have little padding."""
+        documents = self._of_side(False)
+        return documents[np.argsort(self.known.fit.lengths[documents], kind="stable")]
+
+    def _released(self, known: Knowledge, documents: IntArray, epoch: int) -> Release:
+        fit = self.known.fit
+        positions, offsets = gather(fit.offsets, documents)
+        uniforms = noise(self.schedule.seed, documents, fit.lengths[documents], epoch)
+        outputs = known.mechanism.invert(fit.points[positions], uniforms)
+        return Release(outputs=outputs, offsets=offsets, position_tiers=None, context=None)
+
+    def _loss(self, known: Knowledge, release: Release, documents: IntArray, learning: bool) -> tuple[Tensor, int]:
+        """Mean squared error over the pairs of one side in some documents as released, and how many those are."""
+        _, outputs, real = padded(release, np.arange(len(release)))
+        positions, _ = gather(self.known.fit.offsets, documents)
+        mine = self.learning[positions] == float(learning)
+        truth = torch.from_numpy(self.sight.points[self.known.fit.points[positions[mine]]]).float()
+        guess = self.model(outputs, real, log_scales(known))[real][torch.from_numpy(mine)]
+        return nn.functional.mse_loss(guess, (truth - self.model.centre) / self.model.spread), int(mine.sum())
+
+    def _drawn(self, epoch: int, part: int) -> Knowledge:
+        """Knowledge under scales drawn for one part of an epoch, uniform and in the order of the tiers."""
+        if self.sight.family is None or self.settings.scale_range is None:
+            return self.known
+        rng = np.random.default_rng([self.schedule.seed, epoch, part, 1])
+        return self._at(self.sight.family, np.sort(rng.uniform(*self.settings.scale_range, len(self.known.tiers))))
+
+    def _tried(self) -> list[Knowledge]:
+        if self.sight.family is None or self.settings.scale_range is None:
+            return [self.known]
+        return [
+            self._at(self.sight.family, np.full(len(self.known.tiers), scale))
+            for scale in np.linspace(*self.settings.scale_range, 3)
+        ]
+
+    def _at(self, family: Family, scales: FloatArray) -> Knowledge:
+        tiers = self.known.tiers.with_scales(tuple(float(s) for s in scales))
+        return replace(self.known, tiers=tiers, mechanism=family(tiers))
+
+
+def _batches(lengths: IntArray, size: int, seeds: Sequence[int]) -> list[IntArray]:
+    """Batches of documents of similar length, in random order, so that little of a batch is padding.
+
+    The documents come in random order, which decides among those of equal length.
+    """
+    order = np.argsort(lengths, kind="stable")
+    cut = np.split(order, range(size, len(order), size))
+    return [cut[k] for k in np.random.default_rng(list(seeds)).permutation(len(cut))]
+
+
+def padded(release: Release, documents: IntArray) -> tuple[IntArray, Tensor, Tensor]:
+    """Flat positions of some documents, their outputs as a padded grid, and which entries are real."""
+    positions, offsets = gather(release.offsets, documents)
+    lengths = np.diff(offsets)
+    real = np.arange(lengths.max())[None, :] < lengths[:, None]
+    outputs = np.zeros(real.shape, dtype=np.int64)
+    outputs[real] = release.outputs[positions]
+    return positions, torch.from_numpy(outputs), torch.from_numpy(real)

@@ -47,7 +47,6 @@ class AuditSettings:
     - `attackers`: names of attackers to fit; the controls `null` and `own` are always added. `"all"` stands for every
       attacker that suits the data, as far as the CPU seconds reach.
     - `epochs`: a limit on the training of networks; None leaves their own, at most 60.
-    - `gamma`: raises every posterior to at least this value; None leaves beliefs as they are.
     - `upper`: asks for a proven upper bound: `chain` under the known law of the secrets, otherwise under a chain
       estimated from the fit documents; `diameter` under no law at all.
     - `worst_positions`: the number of independent units, in each tier, in which the worst pair is sought.
@@ -74,7 +73,6 @@ class AuditSettings:
     method: str = ONE_SHOT
     attackers: tuple[str, ...] | Literal["all"] = DEFAULT_ATTACKERS
     epochs: int | None = None
-    gamma: float | None = None
     upper: UpperMethod | None = None
     worst_positions: int = 1_000
     success: Mapping[str, float] = field(default_factory=dict)
@@ -95,7 +93,7 @@ class AuditSettings:
         for task in self.tasks:
             one_of(task, "tasks", get_args(TaskName))
         one_of(self.law, "law", PAIR_LAWS)
-        check_fitting(self.attackers, self.epochs, self.gamma, self.seed)
+        check_fitting(self.attackers, self.epochs, self.seed)
         check_caps(self.success, "success")
         check_caps(self.advantage, "advantage")
         check_vacuous(self.vacuous)
@@ -115,12 +113,10 @@ def check_question(epsilon: float, delta: float | None, alpha: float, method: st
     one_of(method, "method", tuple(METHODS))
 
 
-def check_fitting(attackers: Sequence[str], epochs: int | None, gamma: float | None, seed: int) -> None:
+def check_fitting(attackers: Sequence[str], epochs: int | None, seed: int) -> None:
     """Refuse names, limits or seeds that no attacker could be fitted with."""
     if not isinstance(attackers, tuple) or not all(isinstance(name, str) and name for name in attackers):
         raise InvalidInput(f"{attackers=}, expected a tuple of names, or {ALL!r}")
     if epochs is not None:
         whole(epochs, "epochs", 1)
-    if gamma is not None:
-        unit_open(gamma, "gamma")
     whole(seed, "seed", 0)

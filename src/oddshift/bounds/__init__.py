@@ -5,6 +5,7 @@ Binomial and mean bounds, e-processes, planners, clustering; formulas in each fi
 
 from oddshift.bounds.betting import (
     BETS,
+    ShiftStream,
     betting_log_e,
     betting_lower,
     betting_plugin_lower,
@@ -12,6 +13,7 @@ from oddshift.bounds.betting import (
     betting_plugin_upper,
     betting_pvalue,
     betting_upper,
+    conformal_ranks,
 )
 from oddshift.bounds.checks import Clustering, design_effect
 from oddshift.bounds.means import (
@@ -43,7 +45,6 @@ from oddshift.bounds.methods import (
     spend,
     zero_failures,
 )
-from oddshift.bounds.streams import ShiftStream, conformal_ranks
 
 __all__ = [
     "BETS",

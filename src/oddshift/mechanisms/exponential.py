@@ -23,8 +23,8 @@ from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content
 from oddshift.base.logarithms import log
 from oddshift.mechanisms.epsilon import exponential_epsilon
+from oddshift.mechanisms.kernel_sums import OwnNormalisers, own_epsilon, own_normalisers, own_weighted_sums
 from oddshift.mechanisms.mechanism import Mechanism, log_normalisers, normalised
-from oddshift.mechanisms.own_points import OwnNormalisers, own_epsilon, own_normalisers, own_weighted_sums
 from oddshift.mechanisms.settings import MechanismSettings
 from oddshift.mechanisms.tiered import Tiered
 from oddshift.model.space import Space, space_of

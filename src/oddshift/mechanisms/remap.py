@@ -16,10 +16,9 @@ import numpy.typing as npt
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, blocks, dense, indices, probabilities
 from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.base.logarithms import log, log_sum, peak
-from oddshift.mechanisms.coarse_means import CoarseMeans, coarse_means
 from oddshift.mechanisms.exponential import Exponential
+from oddshift.mechanisms.kernel_sums import CoarseMeans, coarse_means, own_weighted_sums
 from oddshift.mechanisms.mechanism import Mechanism, of_inner
-from oddshift.mechanisms.own_points import own_weighted_sums
 from oddshift.model.cost import Cosine, Cost, cost_of, directions
 from oddshift.model.metric import Euclidean
 from oddshift.model.space import KEPT_POINTS, Space

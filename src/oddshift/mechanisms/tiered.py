@@ -22,8 +22,8 @@ import numpy.typing as npt
 from oddshift.base.arrays import FloatArray, IntArray, indices, positive
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms.epsilon import exponential_epsilon
+from oddshift.mechanisms.kernel_sums import OwnNormalisers, own_epsilon, own_normalisers
 from oddshift.mechanisms.mechanism import Mechanism, checked_uniforms, log_normalisers, normalised
-from oddshift.mechanisms.own_points import OwnNormalisers, own_epsilon, own_normalisers
 from oddshift.mechanisms.settings import MechanismSettings, tiers_with_scales
 from oddshift.model.space import Space, space_of
 from oddshift.model.tiers import Tiers, tiers_of

@@ -27,8 +27,8 @@ import typer
 from oddshift.app.commands.terminal import NOT_SHOWN, Json, console_for, next_step, waiting
 from oddshift.base.errors import InvalidInput, visible
 from oddshift.base.storage import write_atomic
-from oddshift.evidence.signatures import SIGNATURE, sign_file
-from oddshift.evidence.signatures import new_key as make_key
+from oddshift.evidence.certificates.stored import SIGNATURE, sign_file
+from oddshift.evidence.certificates.stored import new_key as make_key
 
 if TYPE_CHECKING:
     from oddshift.app.compare import ComparedRow

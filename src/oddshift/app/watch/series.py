@@ -27,7 +27,7 @@ from oddshift.app.watch.windows import RATE, Baseline
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.private_database import private_database, transaction
-from oddshift.bounds.streams import ShiftStream, conformal_ranks
+from oddshift.bounds.betting import ShiftStream, conformal_ranks
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -51,7 +51,7 @@ from oddshift.app.watch.windows import (
 from oddshift.audit import Audit
 from oddshift.base.arrays import FloatArray, IntArray, unit_open
 from oddshift.base.errors import InvalidInput
-from oddshift.bounds.streams import ShiftStream
+from oddshift.bounds.betting import ShiftStream
 from oddshift.data.dataset import Dataset
 from oddshift.data.preparation import Prepared, prepare
 from oddshift.model.records import FRACTIONS

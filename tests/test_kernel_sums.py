@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.mechanisms import Exponential, own_points
+from oddshift.mechanisms import Exponential, kernel_sums
 from oddshift.mechanisms.epsilon import exponential_epsilon, true_epsilon
-from oddshift.mechanisms.own_points import OwnNormalisers, own_epsilon, own_normalisers, own_weighted_sums
+from oddshift.mechanisms.kernel_sums import OwnNormalisers, own_epsilon, own_normalisers, own_weighted_sums
 from oddshift.mechanisms.remap import Remap
 from oddshift.model.space import Space
 
@@ -26,7 +26,7 @@ def spaces():
 def space(request, monkeypatch):
     """Spaces cut into many small tiles, so that every kind of tile occurs."""
     for name, size in (("_SIDE", 16), ("_ROWS", 8), ("_EXTREME", 3), ("BLOCK_ENTRIES", 80)):
-        monkeypatch.setattr(own_points, name, size)
+        monkeypatch.setattr(kernel_sums, name, size)
     return request.param[1]
 
 
@@ -53,8 +53,8 @@ def test_the_exact_epsilon_is_that_of_all_pairs_and_outputs(space):
 def test_most_pairs_are_never_computed(monkeypatch):
     space = Space(np.random.default_rng(1).normal(size=(3_000, 12)))
     found, computed = own_normalisers(space, 1.0), []
-    steepest = own_points._steepest
-    monkeypatch.setattr(own_points, "_steepest", lambda *a: computed.append(len(a[1]) * len(a[2])) or steepest(*a))
+    steepest = kernel_sums._steepest
+    monkeypatch.setattr(kernel_sums, "_steepest", lambda *a: computed.append(len(a[1]) * len(a[2])) or steepest(*a))
     own_epsilon(space, 1.0, found)
     assert sum(computed) < 0.5 * 3_000**2
 
