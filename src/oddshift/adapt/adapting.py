@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,8 @@ from oddshift.adapt.conclusion import AdaptTask, SearchResult, concluded, conclu
 from oddshift.adapt.evaluation import Experiment, Measuring
 from oddshift.adapt.form_cache import KeptForms
 from oddshift.adapt.goals import SingleRelease, goals_of
-from oddshift.adapt.proved import Countable, check_documents, countable, proved_release
+from oddshift.adapt.proved import WORTH as EMPTY
+from oddshift.adapt.proved import Countable, Proved, check_documents, countable, proved_release
 from oddshift.adapt.readers import Readers
 from oddshift.adapt.repaired_forms import document_repair
 from oddshift.adapt.result import Adaptation, Round, ScaledOutcome
@@ -148,7 +149,9 @@ def adapt(
     check_documents(plan, task.known.tiers, settings)
     repair = document_repair(task.known, settings, are_names=nouns_of(task.detector).are_names)
     select = replace(select_experiment(task), asked=plan.asked, repair=repair)
-    proved = None if settings.objective == "weighted" else proved_release(select, plan, split, goals)
+    proved = None
+    if settings.objective != "weighted":
+        proved = proved_release(select, plan, split, goals, has_marks=task.has_marks)
     if proved is not None and not (plan.is_possible and task.attackers):
         return concluded_proof(task, plan, replace(select, asked=proved.asked), proved)
     _check(task)
@@ -160,7 +163,8 @@ def adapt(
     measuring = Measuring(select, read, fingerprint(attacker), execution, folder, progress)
     search = _searched(task, measuring, made, attacker, preset)
     taken = search.taken
-    if proved is not None and (taken is None or not taken.is_certified or taken.tested.loss >= proved.loss):
+    is_better = taken is not None and taken.is_certified and taken.tested.loss < _most(task, select, proved)
+    if proved is not None and not is_better:
         return concluded_proof(task, plan, replace(select, asked=proved.asked), proved, search=search, made=made)
     return concluded(search, task, made, plan)
 
@@ -247,12 +251,16 @@ def _taken(found: Sequence[Trial]) -> Trial | None:
     return min(growing, key=lambda trial: trial.outcome.rate)
 
 
+def _most(task: AdaptTask, select: Experiment, proved: Proved | None) -> float:
+    """The loss below which a certified release is taken instead of one that is proved."""
+    least = inf if proved is None else proved.loss
+    return least if task.has_marks else min(least, EMPTY * select.constant_loss)
+
+
 def _experiment(task: AdaptTask, records: Records, stream: int) -> Experiment:
     """An experiment: documents with their own uniforms, which a seed repeats."""
     rng = np.random.default_rng([task.settings.seed, stream])
-    return Experiment(
-        task.known, task.family, records, rng.random(len(records.points)), task.settings, has_marks=task.has_marks
-    )
+    return Experiment(task.known, task.family, records, rng.random(len(records.points)), task.settings)
 
 
 def select_experiment(task: AdaptTask) -> Experiment:

@@ -147,7 +147,7 @@ class AdaptTask:
     select documents at scale 1 measures the frontier, and for each candidate the strongest there certifies it.
     `refits` says by name how attackers are fitted: those are fitted on half of the documents too, and scales where one
     of them still learns are not certified. `notes` say what else to know about the attackers. `has_marks` is False
-    where a mark would be an empty cell: what ignores the secret is a surrogate there.
+    where a mark would be an empty cell: a release in which everything ignores the secret is one of surrogates there.
     """
 
     split: Split

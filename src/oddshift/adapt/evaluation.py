@@ -58,8 +58,8 @@ class Experiment:
     """Documents with one uniform for each position, a family of mechanisms, and what is asked.
 
     `known` is what attackers know at scales 1; its prior also weighs the utility loss. `asked` says for each tier what
-    it may be released as; without it every tier keeps its noise. `has_marks` as in `AdaptTask`. With a `repair` tiers
-    are repaired where that costs less; `modes` fix which.
+    it may be released as; without it every tier keeps its noise. With a `repair` tiers are repaired where that costs
+    less; `modes` fix which.
     """
 
     known: Knowledge
@@ -69,7 +69,6 @@ class Experiment:
     settings: AdaptSettings
     forms: KeptForms = field(default_factory=KeptForms)
     asked: tuple[FormChoice, ...] = ()
-    has_marks: bool = True
     repair: DocumentRepair | None = None
     modes: tuple[str, ...] | None = None
 
@@ -95,9 +94,9 @@ class Experiment:
         asked: tuple[FormChoice, ...] = self.asked or tuple("noise" for _ in self.known.tiers.names)
         made = self.forms, self.settings.mark_cost
         if self.repair is None:
-            return formed(noise, asked, self.known.tiers, *made, has_marks=self.has_marks)
+            return formed(noise, asked, self.known.tiers, *made)
         known = replace(self.known, tiers=self._tiers_at(scales))
-        choice = RepairChoice(self.repair, noise, asked, known, *made, self.has_marks)
+        choice = RepairChoice(self.repair, noise, asked, known, *made)
         if (scales, remap) not in self._repaired:
             some = self.part(MEASURED)
             self._repaired[scales, remap] = (
@@ -116,9 +115,9 @@ class Experiment:
         """The noise as it is drawn."""
         return self.forms.of(self.family(self._tiers_at(scales)), self.weights, self.settings.cost_name)
 
-    def options(self, scales: Scales) -> tuple[TierOption, ...]:
+    def options(self, scales: Scales, *, remap: bool) -> tuple[TierOption, ...]:
         """Everything that each tier could be released as there, with what it costs."""
-        noise = self.without_forms.form(scales).form
+        noise = self.without_forms.form(scales, remap=remap).form
         return tier_options(noise, self.known.tiers, self.forms, self.settings.mark_cost)
 
     def is_moved(self, scales: Scales) -> bool:

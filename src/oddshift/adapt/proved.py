@@ -37,8 +37,8 @@ MOST_TIERS = 40
 """Tiers up to which each is tried as the only one with noise."""
 
 WORTH = 0.95
-"""The share of the loss of marks and surrogates that noise with a proved worst case may cost at most: it needs more to
-be said about it."""
+"""The share of the loss of what ignores the secret that noise with a proved worst case, or beside empty cells, may cost
+at most: more needs to be said about it."""
 
 FINEST = 0.01
 """The smallest scale, and the step of scales, at which noise is proved."""
@@ -143,21 +143,27 @@ class Proved:
         )
 
 
-def proved_release(experiment: Experiment, plan: Countable, split: Split, goals: Goals) -> Proved | None:
-    """The proved release of least expected loss; None where noise was named for a tier: that is counted."""
+def proved_release(
+    experiment: Experiment, plan: Countable, split: Split, goals: Goals, *, has_marks: bool
+) -> Proved | None:
+    """The proved release of least expected loss; None where noise was named for a tier: that is counted.
+
+    Without `has_marks` every value is made up where nothing has noise: a file of empty cells is of no use to anybody.
+    """
     if "noise" in plan.named:
         return None
-    plain = _ignoring(experiment, plan.allowed)
+    plain = _ignoring(experiment, plan.allowed, "proved" if has_marks else "surrogate")
+    limit = WORTH * (plain.loss if has_marks else min(plain.loss, experiment.constant_loss))
     noisy: tuple[Proved, ...] = ()
     if len(experiment.known.mechanism.space) <= MOST_POINTS:
         noisy = tuple(_proved_noise(experiment, plan.allowed, split, goals))
-    return min((plain, *(one for one in noisy if one.loss <= WORTH * plain.loss)), key=lambda one: one.loss)
+    return min((plain, *(one for one in noisy if one.loss <= limit)), key=lambda one: one.loss)
 
 
-def _ignoring(experiment: Experiment, named: Sequence[FormChoice]) -> Proved:
+def _ignoring(experiment: Experiment, named: Sequence[FormChoice], unnamed: FormChoice) -> Proved:
     """A form that ignores the secret in every tier."""
     scales = (max(experiment.settings.grid),) * len(named)
-    asked: tuple[FormChoice, ...] = tuple("proved" if form == "auto" else form for form in named)
+    asked: tuple[FormChoice, ...] = tuple(unnamed if form in ("auto", "proved") else form for form in named)
     chosen = replace(experiment, asked=asked).form(scales)
     return Proved(scales, asked, chosen.forms, chosen.form.loss, 0.0, 0)
 
@@ -253,7 +259,7 @@ def tier_releases(
     experiment: Experiment, plan: Countable, scales: Scales, chosen: ChosenForm
 ) -> tuple[TierRelease, ...]:
     """What each tier is released as under a choice, what its forms would cost, and why it has this one."""
-    options, weights = experiment.options(scales), experiment.weights
+    options, weights = experiment.options(scales, remap=chosen.remapped), experiment.weights
     rows = []
     for tier, (name, form) in enumerate(zip(experiment.known.tiers.names, chosen.forms, strict=True)):
         losses: dict[str, float] = {option.form: option.loss for option in options if option.tier == name}

@@ -16,7 +16,7 @@ import numpy as np
 from oddshift.adapt.form_cache import KeptForms
 from oddshift.adapt.release_form import Form, KindForm, ReleaseForm
 from oddshift.adapt.settings import AdaptSettings, FormChoice
-from oddshift.adapt.tier_forms import ChosenForm, least_form, strictest
+from oddshift.adapt.tier_forms import WORTH, ChosenForm, least_form, strictest
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.paired_log_score import units_of
 from oddshift.attackers.repair import DRAWN, LEAST, DocumentLaw, Repair, fit_law, is_repaired, tier_modes
@@ -25,9 +25,6 @@ from oddshift.mechanisms.forms import TierForm
 from oddshift.model.cost import COSTS, Cost
 from oddshift.model.records import Records
 from oddshift.model.release import perturb_with
-
-WORTH = 0.98
-"""The share of the loss of the cheapest other form that a repaired one may have at most, a standard error included."""
 
 NOTHING = ((0.0, 0.0),)
 """The measured loss of a group that is not repaired."""
@@ -95,7 +92,6 @@ class RepairChoice:
     known: Knowledge
     kept: KeptForms
     mark_cost: float | None
-    has_marks: bool
 
     def chosen(self, records: Records, uniforms: FloatArray) -> Repaired:
         """What is repaired at least loss on these documents: each tier where that costs less than its other forms.
@@ -151,7 +147,7 @@ class RepairChoice:
         asked = group.asked
         ignoring = min(form.loss for form in group.ignoring.values())
         noise = np.inf if asked == "proved" else group.noise.loss
-        instead = min(noise, ignoring) if base == "surrogate" else group.form(None, has_marks=self.has_marks)[1].loss
+        instead = min(noise, ignoring) if base == "surrogate" else group.form(None)[1].loss
         if sum(measured) <= WORTH * instead:
             return base
         return "surrogate" if base == "noise" and asked == "auto" and ignoring <= noise else None
@@ -187,7 +183,7 @@ class RepairChoice:
         forms: list[TierForm] = ["mark"] * len(tiers)  # of a tier without a point nothing is released
         modes, parts = [DRAWN] * len(tiers), []
         for group, base, (loss, _) in zip(self.groups, bases, losses, strict=True):
-            form, part = group.form(base, has_marks=self.has_marks)
+            form, part = group.form(base)
             parts.append(part if base is None else replace(part, fixed=loss))
             for tier in range(len(tiers)) if isinstance(noise.form, ReleaseForm) else [group.tier] * (group.tier >= 0):
                 forms[tier] = form
@@ -218,10 +214,10 @@ class _Group:
         mark = replace(self.ignoring["mark"], fixed=None)
         return int(self.members[mark.output_law.argmax()]), mark.loss
 
-    def form(self, base: TierForm | None, *, has_marks: bool) -> tuple[TierForm, ReleaseForm]:
+    def form(self, base: TierForm | None) -> tuple[TierForm, ReleaseForm]:
         """What is released: before a repair noise or a surrogate; without one the form that is asked."""
         if base is None:
-            return least_form(self.noise, self.asked, self.ignoring, has_marks=has_marks)
+            return least_form(self.noise, self.asked, self.ignoring)
         if base == "noise":
             return "noise", self.noise
         form: TierForm = "surrogate" if "surrogate" in self.ignoring else "mark"

@@ -13,7 +13,7 @@ from oddshift.audit.release_use import DataFate
 from oddshift.audit.released_table import ReleasedTable
 from oddshift.audit.verdict import counted_attackers
 from oddshift.evidence.certificates import Evidence, JointCertificate
-from oddshift.mechanisms.forms import Guarantee, TierForm
+from oddshift.mechanisms.forms import IGNORING, Guarantee, TierForm
 
 Scales = tuple[float, ...]
 """One factor of ε for each tier, most sensitive first."""
@@ -127,6 +127,12 @@ class TierRelease:
         return self.units < self.needed
 
     @property
+    def is_noise_too_dear(self) -> bool:
+        """Whether it ignores the secret because noise would not cost clearly less."""
+        is_free = self.repair == DRAWN and not (self.is_named or self.is_rare or self.is_few)
+        return is_free and self.form in IGNORING and "noise" in self.losses
+
+    @property
     def why(self) -> str:
         """Why it has this form, in words; empty for noise as it is drawn."""
         if self.repair != DRAWN and self.form != "mark":
@@ -135,18 +141,14 @@ class TierRelease:
             said = cost if drawn is None else f"{cost} instead of {drawn:.3g}"
             read = "all that is read together" if self.form == "noise" else "the other values and what is public"
             return f"repaired from {read}: expected loss {said}"
-        if self.form == "noise":
-            return ""
-        if self.is_named:
-            return "as asked"
-        if self.is_rare:
-            return "its values come from too few people or records to be released for one another"
-        if self.is_few:
-            return f"{self.units} units to certify on, {self.needed} needed"
-        noise = self.losses.get("noise")
-        return (
-            "" if noise is None else f"noise would cost {noise:.3g}, {a_form(self.form)} {self.losses[self.form]:.3g}"
-        )
+        if self.is_noise_too_dear:
+            return f"noise would cost {self.losses['noise']:.3g}, {a_form(self.form)} {self.losses[self.form]:.3g}"
+        said = {
+            "as asked": self.is_named,
+            "its values come from too few people or records to be released for one another": self.is_rare,
+            f"{self.units} units to certify on, {self.needed} needed": self.is_few,
+        }
+        return next((why for why, holds in said.items() if holds and self.form != "noise"), "")
 
 
 def a_form(form: str) -> str:

@@ -1,8 +1,9 @@
 """What each tier is released as: noise, as it was drawn or remapped, or what ignores the secret.
 
 Remapping lowers the expected cost, but it can collapse to a few outputs that are of no use. `auto` takes the form of
-least loss among those that do not collapse and cost less than one constant output. A kind whose noise would cost no
-less than one constant value of it takes a form that ignores the secret, a surrogate or a mark, whichever costs less.
+least loss among those that do not collapse and cost less than one constant output. A kind whose noise would not cost
+clearly less than one constant value of it takes a form that ignores the secret, a surrogate or a mark, whichever costs
+less.
 `tier_options` lists what each tier could be, with what it costs and whether it needs documents.
 """
 
@@ -21,6 +22,10 @@ from oddshift.base.arrays import FloatArray
 from oddshift.mechanisms.forms import IGNORING, Surrogate, TierForm
 from oddshift.mechanisms.utility import effective_number
 from oddshift.model.tiers import Tiers
+
+WORTH = 0.98
+"""The share of the loss of what ignores the secret that noise may cost at most: without noise there is a proof, and a
+loss is known no better than the law of the secrets. A repaired tier costs as clearly less than its other forms."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,45 +108,35 @@ def tier_options(noise: Form, tiers: Tiers, kept: KeptForms, mark_cost: float | 
 
 
 def least_form(
-    noise: ReleaseForm, asked: FormChoice, ignoring: Mapping[TierForm, ReleaseForm], *, has_marks: bool = True
+    noise: ReleaseForm, asked: FormChoice, ignoring: Mapping[TierForm, ReleaseForm]
 ) -> tuple[TierForm, ReleaseForm]:
-    """The form of a kind that was asked for, or the one of least loss; equal losses go to the one that is proved.
-
-    Without `has_marks` a surrogate stands where a mark would cost less: an empty cell is of no use to anybody.
-    """
+    """The form of a kind that was asked for, or the one of least loss: noise only where it clearly costs less."""
     if asked == "noise":
         return "noise", noise
     if asked == "mark" or (asked == "surrogate" and asked in ignoring):
         return asked, ignoring[asked]
     cheapest = min(ignoring, key=lambda form: ignoring[form].loss)
-    if asked == "auto" and noise.loss < ignoring[cheapest].loss:
+    if asked == "auto" and noise.loss < WORTH * ignoring[cheapest].loss:
         return "noise", noise
-    form: TierForm = cheapest if has_marks or "surrogate" not in ignoring else "surrogate"
-    return form, ignoring[form]
+    return cheapest, ignoring[cheapest]
 
 
 def formed(
-    noise: ChosenForm,
-    asked: Sequence[FormChoice],
-    tiers: Tiers,
-    kept: KeptForms,
-    mark_cost: float | None,
-    *,
-    has_marks: bool = True,
+    noise: ChosenForm, asked: Sequence[FormChoice], tiers: Tiers, kept: KeptForms, mark_cost: float | None
 ) -> ChosenForm:
     """The same with a form for each tier: kind by kind where outputs keep their kind, otherwise one for all."""
     if all(choice == "noise" for choice in asked):
         return replace(noise, forms=tuple("noise" for _ in asked))
     whole = noise.form
     if isinstance(whole, ReleaseForm):
-        form, part = least_form(whole, strictest(asked), kept.ignoring(whole, mark_cost), has_marks=has_marks)
+        form, part = least_form(whole, strictest(asked), kept.ignoring(whole, mark_cost))
         return replace(noise, form=part, forms=tuple(form for _ in asked))
     forms: list[TierForm] = ["mark"] * len(tiers)  # of a tier without a point nothing is released
     parts = []
     for members, part in zip(whole.members, whole.parts, strict=True):
         tier = int(tiers.labels[members[0]])
         choice = asked[tier] if tier >= 0 else "noise"
-        form, made = least_form(part, choice, kept.ignoring(part, mark_cost), has_marks=has_marks)
+        form, made = least_form(part, choice, kept.ignoring(part, mark_cost))
         parts.append(made)
         if tier >= 0:
             forms[tier] = form

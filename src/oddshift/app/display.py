@@ -23,6 +23,7 @@ from oddshift.app.report.wording import (
     found_sentence,
     level_sentence,
     missed_sentence,
+    named,
     percent,
     verdict_sentence,
 )
@@ -258,22 +259,13 @@ def paper_table(audit: Audit) -> Table:
     return _table(("attacker", "tier", f"uniform pairs beyond {audit.settings.epsilon:g}", "mean mPL"), [rows])
 
 
-MOST_NAMED = 8
-"""Tiers of one form that are named outside the details; the others are counted."""
-
-
 def forms_line(found: Adaptation) -> str:
     """What tiers are released as: a form, the tiers that have it, and why where units are lacking or it was asked."""
     alike: dict[tuple[str, str], list[str]] = {}
     for tier in found.tiers:
         why = f" ({tier.why})" if tier.is_named or tier.is_rare or tier.is_few else ""
         alike.setdefault((tier.form, why), []).append(tier.tier)
-    return "; ".join(f"{form} for {_named(names)}{why}" for (form, why), names in alike.items())
-
-
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"{', '.join(names[:MOST_NAMED])}{more}"
+    return "; ".join(f"{form} for {named(names)}{why}" for (form, why), names in alike.items())
 
 
 def comparison_table(found: Adaptation) -> Table:

@@ -220,9 +220,7 @@ def adapted_policy(found: Adaptation, task: AdaptTask, prepared: Prepared, asked
     assert prepared.codec is not None
     tiers = task.known.tiers.with_scales(found.scales)
     nothing: FloatArray = task.known.log_prior[:0]
-    experiment = Experiment(
-        task.known, task.family, task.split.fit, nothing, task.settings, asked=found.forms, has_marks=task.has_marks
-    )
+    experiment = Experiment(task.known, task.family, task.split.fit, nothing, task.settings, asked=found.forms)
     mechanism = experiment.released(found.scales, remap=found.remapped)
     nominal = asked.epsilon or task.settings.epsilon
     verify_epsilon(mechanism, nominal * (1.0 if asked.calibrated else max(found.scales)))

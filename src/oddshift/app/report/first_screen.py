@@ -19,6 +19,7 @@ from oddshift.app.report.wording import (
     percent,
     reasons_of_doubt,
     withheld_reason,
+    without_noise,
 )
 from oddshift.audit import Audit
 from oddshift.audit.claims import NOTHING_LEARNED
@@ -314,7 +315,6 @@ def _worth_of_audit(audit: Audit, nouns: Nouns) -> Iterator[str]:
 
 
 def _worth_of_adaptation(found: Adaptation, nouns: Nouns) -> Iterator[str]:
-    kept = found.kept or 0.0
     if found.scales is None:
         yield "Nothing is released."
         return
@@ -324,10 +324,11 @@ def _worth_of_adaptation(found: Adaptation, nouns: Nouns) -> Iterator[str]:
         yield f"The sensitive {nouns.values} are made up, so that single ones say nothing. {rest}"
     elif set(found.forms) == {"mark"}:
         yield f"What was found becomes a mark: of these {nouns.values} nothing is kept, of all else everything."
-    elif kept > 0.0:
+    elif (kept := found.kept or 0.0) > 0.0:
         yield f"It keeps {percent(kept)} of what the sensitive {nouns.values} tell, where plain marks keep nothing:"
     else:
         yield f"No more than plain marks, which reveal less: a mark for each kind of {nouns.value} would do as well."
+    yield from without_noise(found, nouns)
     if found.release is not None:
         yield f"As a table it has {found.release.quality_in_words}."
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from oddshift.adapt.result import Adaptation, Scales
 from oddshift.adapt.settings import AdaptSettings
@@ -210,3 +210,24 @@ def pairs_in_words(law: str, epsilon: float) -> str:
         "uniform": f"all pairs of candidates exceed {budget}",
         "worst": f"the units contain a pair that exceeds {budget}",
     }[law]
+
+
+MOST_NAMED = 8
+"""Tiers that are named outside the details; the others are counted."""
+
+
+def named(tiers: Sequence[str]) -> str:
+    """The names of tiers, one after the other."""
+    more = f" and {len(tiers) - MOST_NAMED} more" if len(tiers) > MOST_NAMED else ""
+    return f"{', '.join(tiers[:MOST_NAMED])}{more}"
+
+
+def without_noise(found: Adaptation, nouns: Nouns) -> Iterator[str]:
+    """Which tiers ignore the secret beside others that have noise, because noise would not cost clearly less there."""
+    for form, said in (("mark", "marks" if nouns.is_searched else "empty"), ("surrogate", "made up")):
+        tiers = [tier.tier for tier in found.tiers if tier.form == form and tier.is_noise_too_dear]
+        if tiers and "noise" in found.forms:
+            yield (
+                f"The {nouns.values} of {named(tiers)} are {said}, because noise would tell hardly more of them than "
+                "one constant value."
+            )
