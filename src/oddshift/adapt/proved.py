@@ -37,8 +37,8 @@ MOST_TIERS = 40
 """Tiers up to which each is tried as the only one with noise."""
 
 WORTH = 0.95
-"""The share of the loss of what ignores the secret that noise with a proved worst case, or beside empty cells, may cost
-at most: more needs to be said about it."""
+"""The share of the loss of what ignores the secret that noise with a proved worst case, or next to empty cells, may
+cost at most: more needs to be said about it."""
 
 FINEST = 0.01
 """The smallest scale, and the step of scales, at which noise is proved."""

@@ -143,12 +143,12 @@ class TierRelease:
             return f"repaired from {read}: expected loss {said}"
         if self.is_noise_too_dear:
             return f"noise would cost {self.losses['noise']:.3g}, {a_form(self.form)} {self.losses[self.form]:.3g}"
-        said = {
+        reasons = {
             "as asked": self.is_named,
             "its values come from too few people or records to be released for one another": self.is_rare,
             f"{self.units} units to certify on, {self.needed} needed": self.is_few,
         }
-        return next((why for why, holds in said.items() if holds and self.form != "noise"), "")
+        return next((why for why, holds in reasons.items() if holds and self.form != "noise"), "")
 
 
 def a_form(form: str) -> str:
