@@ -234,7 +234,7 @@ def visits(rows: int) -> Setting:
         file.write_text("\n".join(["visit,age,cost,group,stay,site", *lines]) + "\n", encoding="utf-8")
         return configured_setting(
             f'[data]\nkind = "table"\npath = "{file}"\nnumeric = ["age", "cost"]\ncategorical = ["group", "stay"]\n'
-            'public = ["site"]\nunit = "cell"\n[mechanism]\nepsilon = 1.0\n[audit]\n',
+            'public = ["site"]\n[mechanism]\nepsilon = 1.0\n[audit]\n',
             reads_words=True,
         )
 
@@ -246,7 +246,7 @@ def survey(rows: int) -> Setting:
     file.write_text("\n".join([head, *some[:: max(1, len(some) // rows)]]) + "\n", encoding="utf-8")
     return configured_setting(
         f'[data]\nkind = "table"\npath = "{file}"\nnumeric = ["age", "yrs_married", "affairs"]\ncategorical = '
-        '["rate_marriage", "children", "religious", "educ", "occupation"]\nunit = "cell"\n[mechanism]\nepsilon = 1.0\n'
+        '["rate_marriage", "children", "religious", "educ", "occupation"]\n[mechanism]\nepsilon = 1.0\n'
         "[audit]\n"
     )
 

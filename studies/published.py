@@ -8,7 +8,7 @@ from pathlib import Path
 from sklearn.datasets import load_breast_cancer
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import EncodedTable, TableCodec, TableSettings, data_folder
+from oddshift.data.codecs import EncodedVectors, VectorCodec, VectorSettings, data_folder
 from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.formats import open_data, read_columns
 from oddshift.data.formats.cells import strings
@@ -67,10 +67,9 @@ def read_published(name: str, folder: str | Path | None = None) -> Corpus:
     return Corpus(tuple(texts), tuple(strings(columns, "label")))
 
 
-def breast_cancer() -> tuple[TableCodec, EncodedTable]:
+def breast_cancer() -> tuple[VectorCodec, EncodedVectors]:
     """Read Breast Cancer Wisconsin (diagnostic): 569 records of 30 z-scored measurements, each one secret."""
-    loaded = load_breast_cancer()
-    names = tuple(str(name) for name in loaded.feature_names)
-    columns = {name: loaded.data[:, c].tolist() for c, name in enumerate(names)}
-    codec = TableCodec.fit(columns, TableSettings(numeric=names, unit="row"))
+    measured = load_breast_cancer().data
+    columns = {"vectors": list((measured - measured.mean(axis=0)) / measured.std(axis=0))}
+    codec = VectorCodec.fit(columns, VectorSettings(points="fit"))
     return codec, codec.encode(columns)

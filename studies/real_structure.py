@@ -44,7 +44,7 @@ def repeating(data: Path, column: str, group: str) -> dict[str, Any]:
     """Anchored pairs beyond ε where a column stands in all rows of a group and each cell is drawn by itself."""
     made = data.with_name("repeats.toml")
     made.write_text(
-        f'[data]\nkind = "table"\npath = "{data.name}"\nnumeric = ["{column}"]\nunit = "cell"\ngroup = "{group}"\n'
+        f'[data]\nkind = "table"\npath = "{data.name}"\nnumeric = ["{column}"]\ngroup = "{group}"\n'
         '[mechanism]\nname = "exponential"\nepsilon = 1.0\ncalibrated = true\n[audit]\ndelta = 0.05\n',
         encoding="utf-8",
     )

@@ -135,7 +135,7 @@ def clear_columns(text: str, folder: Path) -> dict[str, Any]:
         writer.writerows([names, *([row[name] for name in names] for row in rows)])
     made = folder / "routes.toml"
     made.write_text(
-        '[data]\nkind = "table"\npath = "routes.csv"\nunit = "cell"\n'
+        '[data]\nkind = "table"\npath = "routes.csv"\n'
         'numeric = ["distance"]\ncategorical = ["carrier"]\n'
         'public = ["origin", "dest"]\n[mechanism]\nname = "exponential"\nepsilon = 1.0\ncalibrated = true\n'
         "[audit]\ndelta = 0.05\n",

@@ -93,7 +93,7 @@ def test_a_table_and_vectors_and_trajectories(tmp_path):
         f"{age},{city}" for age, city in zip(rng.integers(20, 60, 90), rng.integers(0, 4, 90), strict=True)
     ]
     (tmp_path / "table.csv").write_text("\n".join(rows))
-    columns = 'numeric = ["age"]\ncategorical = ["city"]\nunit = "cell"\n'
+    columns = 'numeric = ["age"]\ncategorical = ["city"]\n'
     table = f'[data]\nkind = "table"\npath = "{tmp_path / "table.csv"}"\n{columns}'
     found = run_audit(table + MECHANISM, tmp_path / "table")
     assert sum(found.documents) == 90

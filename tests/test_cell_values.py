@@ -17,7 +17,6 @@ from oddshift.data.formats.cells import (
     date_form,
     number_cells,
     number_type,
-    numbers,
     strings,
 )
 
@@ -25,26 +24,23 @@ from oddshift.data.formats.cells import (
 @settings(max_examples=50)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=5))
 def test_numbers_and_their_spellings_are_the_same_numbers(values):
-    as_text = numbers({"a": [repr(value) for value in values]}, "a")
-    assert as_text.tolist() == numbers({"a": values}, "a").tolist() == values
+    as_text = number_cells({"a": [repr(value) for value in values]}, "a")
+    assert as_text.tolist() == number_cells({"a": values}, "a").tolist() == values
     assert as_text.dtype == np.float64
 
 
 @pytest.mark.parametrize("value", [3, "3", " 3 ", "3e0", 3.0, np.float32(3), Decimal(3), Fraction(3), True + 2])
 def test_one_number_in_many_forms(value):
-    assert numbers({"a": [value]}, "a").tolist() == [3.0]
+    assert number_cells({"a": [value]}, "a").tolist() == [3.0]
 
 
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
         ("Ann", "is not a number"),
-        ("", "is NaN"),
         ([1.0, 2.0], "is not a number"),
         ({}, "is not a number"),
         (10**400, "is not a number"),
-        (math.nan, "is NaN"),
-        ("nan", "is NaN"),
         (-math.inf, "is infinite"),
         ("1e999", "is infinite"),
     ],
@@ -52,16 +48,16 @@ def test_one_number_in_many_forms(value):
 @pytest.mark.parametrize("first", [1, 41])
 def test_a_cell_that_is_not_a_finite_number_is_named_by_its_row(bad, message, first):
     with pytest.raises(InvalidInput) as refused:
-        numbers({"age": [1.0, 2.0, bad, 4.0]}, "age", first=first)
+        number_cells({"age": [1.0, 2.0, bad, 4.0]}, "age", first=first)
     assert str(refused.value).startswith(f"column 'age' at row {first + 2} {message}, expected")
     assert "Ann" not in str(refused.value)
 
 
 def test_all_bad_cells_are_counted_and_the_first_rows_named():
     with pytest.raises(InvalidInput, match=r"2 cells that are not a number \(rows 2, 4\)"):
-        numbers({"a": ["1", "x", "2", "y"]}, "a")
+        number_cells({"a": ["1", "x", "2", "y"]}, "a")
     with pytest.raises(InvalidInput, match=r"9 cells that are not a number \(rows 2, 3, 4, 5, 6 and 4 more\)"):
-        numbers({"a": ["1", *["x"] * 9]}, "a")
+        number_cells({"a": ["1", *["x"] * 9]}, "a")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +120,7 @@ def test_categories_keep_their_types_and_are_a_list_of_their_own():
     assert len(cells) == 6
 
 
-@pytest.mark.parametrize("read", [numbers, strings, categories])
+@pytest.mark.parametrize("read", [number_cells, strings, categories])
 def test_refusals_never_quote_a_cell(read):
     with pytest.raises(InvalidInput) as refused:
         read({"a": ["Annabel", None, ["Annabel"], "Annabel"]}, "a")

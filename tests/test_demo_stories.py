@@ -12,9 +12,9 @@ from oddshift.app.commands.terminal import NOT_SHOWN, console_for, next_step, pr
 from oddshift.app.demo import BUDGET, LEVEL, RELEASES, story, tell, tell_belief, tell_sample
 from oddshift.audit.beliefs import Belief, Candidate
 from oddshift.bounds import clopper_pearson_lower
+from oddshift.data.codecs.coverage import FoundPoints, found_in_records, nearest_alternative
 from oddshift.data.codecs.text.passages import Passage, Piece
 from oddshift.data.detectors import PlantedRecall
-from oddshift.data.found_points import FoundPoints, found_in_records, nearest_alternative
 from oddshift.mechanisms import Channel, Exponential, Mask
 from oddshift.model.records import Records
 from oddshift.model.space import Space

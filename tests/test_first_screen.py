@@ -16,9 +16,9 @@ from oddshift.app.report.wording import found_sentence, missed_sentence, percent
 from oddshift.audit.release_use import DataFate, KindFate
 from oddshift.audit.result import _guesses
 from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.coverage import found_in_records, nearest_alternative
 from oddshift.data.detectors import PlantedRecall
 from oddshift.data.embedded import people
-from oddshift.data.found_points import found_in_records, found_in_text, nearest_alternative
 from oddshift.mechanisms import Channel, Exponential, Mask, Tiered
 from oddshift.model.nouns import NOUNS
 from oddshift.model.release import one_tier
@@ -174,7 +174,10 @@ def test_an_adaptation_names_its_worst_tier_and_its_kind_of_guarantee():
 
 def test_found_points_count_what_a_mechanism_leaves_unchanged():
     corpus = people(60)
-    found = found_in_text(corpus.encoded, PlantedRecall(found=9, planted=10))
+    found = replace(
+        corpus.codec.found_points(corpus.encoded, corpus.records.split(rng=np.random.default_rng(0))),
+        recall=PlantedRecall(found=9, planted=10),
+    )
     rng = np.random.default_rng(0)
     identity = Channel(corpus.space, np.where(np.eye(len(corpus.space)) > 0, 0.0, -np.inf))
     same = found.fate(identity, rng)

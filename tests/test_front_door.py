@@ -221,9 +221,7 @@ def test_an_adaptation_is_saved_with_its_policy_and_its_audit(fixed, tmp_path):
 def test_tables_trajectories_and_vectors_go_the_same_way(tmp_path):
     rng = np.random.default_rng(1)
     ages = {"age": rng.integers(20, 60, 300).tolist(), "city": rng.choice(["oslo", "rome", "lima"], 300).tolist()}
-    found = od.audit(
-        od.table(ages, settings={"numeric": ["age"], "categorical": ["city"], "unit": "cell"}), epsilon=1.0
-    )
+    found = od.audit(od.table(ages, settings={"numeric": ["age"], "categorical": ["city"]}), epsilon=1.0)
     assert found.result.documents == (180, 60, 60)
     vectors = od.embeddings(rng.normal(size=(60, 3)), groups=list(np.repeat(np.arange(30), 2)))
     assert od.audit(vectors, epsilon=1.0).result.documents == (18, 6, 6)

@@ -63,7 +63,7 @@ def test_a_first_configuration_names_them(tmp_path):
     assert settings.once == ("sex",)
 
 
-@pytest.mark.parametrize("changes", [{"group": None}, {"once": ["patient"]}, {"unit": "row"}])
+@pytest.mark.parametrize("changes", [{"group": None}, {"once": ["patient"]}])
 def test_once_needs_a_group_and_secret_columns(changes):
     with pytest.raises(InvalidInput, match="once needs a group"):
         od.table(patients(), settings={**SETTINGS, **changes})

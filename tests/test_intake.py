@@ -213,8 +213,6 @@ def test_cells_that_are_often_missing_are_a_secret_value(tmp_path):
 def test_only_secret_columns_have_blank_values():
     with pytest.raises(InvalidInput, match="blank_values names 'z', expected secret columns"):
         TableSettings(numeric=("a",), blank_values=("z",))
-    with pytest.raises(InvalidInput, match="expected unit='cell'"):
-        TableSettings(numeric=("a",), blank_values=("a",), unit="row")
 
 
 def test_numbers_with_decimal_commas_are_numbers_and_leave_as_they_came(tmp_path):

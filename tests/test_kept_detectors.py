@@ -43,7 +43,7 @@ def test_a_kept_detector_finds_the_same(detector, tmp_path):
 
 
 def test_lists_show_no_entry():
-    names = KeptNames(surnames=("kamali",), labels=("PERSON",), ordinary=("red",), joined=("Ann Lee",))
+    names = KeptNames(surnames=("kamali",), labels=("PERSON",), ordinary=("red",))
     for value in (*(kept_detector(d) for d in OURS[1:3]), names):
         assert not any(word in repr(value).lower() for word in ("lee", "nurse", "kamali", "red"))
     assert names.known.surnames == {"kamali": "PERSON"}

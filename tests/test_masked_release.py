@@ -8,8 +8,8 @@ import pytest
 import oddshift as od
 from oddshift.app.configured_runs import KEPT, run_adapt, run_audit
 from oddshift.audit.trials import PROVEN
+from oddshift.data.codecs.coverage import found_in_records
 from oddshift.data.embedded import people
-from oddshift.data.found_points import found_in_records
 from oddshift.mechanisms import Exponential, Mask
 from oddshift.protect.policies import load_policy
 

@@ -185,11 +185,11 @@ def test_a_folder_of_texts_comes_out_as_one(tmp_path):
 TABLE = {"age": [20, 30, 41, 30], "city": ["oslo", "rome", "oslo", "rome"]}
 
 
-@pytest.mark.parametrize("unit", ["row", "cell"])
-def test_tables_are_released_in_place(tmp_path, unit):
-    more = {"domains": {"age": (20, 30, 41)}} if unit == "cell" else {}
+def test_tables_are_released_in_place(tmp_path):
     table = {**TABLE, "who": ["x"] * 4, "k": ["y"] * 4}
-    settings = TableSettings(numeric=("age",), categorical=("city",), unit=unit, public=("who", "k"), **more)
+    settings = TableSettings(
+        numeric=("age",), categorical=("city",), public=("who", "k"), domains={"age": (20, 30, 41)}
+    )
     made = encoding.table(table, settings)
     policy = made.policy(Exponential(made.space, LOUD))
     got = released(tmp_path, "a.csv", b'city,who,age\n"oslo",x,19.5\nrome,"y",31\n', policy)
@@ -259,7 +259,7 @@ def test_whole_columns_of_parquet_stay_whole(tmp_path):
     import pyarrow as pa
     from pyarrow import parquet
 
-    made = encoding.table({"age": list(range(101))}, TableSettings(numeric=("age",), unit="cell", bins=8))
+    made = encoding.table({"age": list(range(101))}, TableSettings(numeric=("age",), bins=8))
     policy = made.policy(Exponential(made.space, LOUD))
     stream = io.BytesIO()
     parquet.write_table(pa.table({"age": pa.array([3, 50], pa.int8())}), stream)

@@ -131,7 +131,7 @@ def test_cells_that_fit_nowhere_are_refused_without_being_quoted():
 
 def test_binned_columns_take_the_nearest_step():
     ages = list(np.linspace(0, 100, 201))
-    made = encoding.table({"age": ages}, TableSettings(numeric=("age",), unit="cell", bins=10))
+    made = encoding.table({"age": ages}, TableSettings(numeric=("age",), bins=10))
     policy = made.policy(Exponential(made.space, 1e6))
     released = Sanitizer(policy).columns({"age": [-5, 0, 9, 11, 94, 300]})
     assert released["age"] == [0, 0, 10, 10, 90, 100]

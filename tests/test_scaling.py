@@ -32,7 +32,6 @@ def test_the_unit_of_measurement_does_not_matter(values, factor, shift, name):
         assert (other - moved) / wider == pytest.approx((column - centre) / spread, abs=1e-5)
 
 
-@pytest.mark.parametrize(("name", "values"), [("z-score", [3, 3]), ("robust", [1, 3, 3, 3, 3, 9]), ("z-score", [7])])
-def test_values_without_a_spread_are_refused_by_column(name, values):
+def test_values_without_a_spread_are_refused_by_column():
     with pytest.raises(InvalidInput, match="column 'age' has spread 0"):
-        TableCodec.fit({"age": values}, TableSettings(numeric=("age",), unit="row", scaling=name))
+        TableCodec.fit({"age": [1, 3, 3, 3, 3, 9]}, TableSettings(numeric=("age",), scaling="robust"))

@@ -46,7 +46,6 @@ POLICIES = {
     "sentence": listed(casing=("sentence",), tokeniser="plain"),
     "with detectors": text_policy(prepared()),
     "as written": text_policy(prepared(casing=("written", "upper"))),
-    "joined names": text_policy(prepared(join_names=True)),
 }
 
 

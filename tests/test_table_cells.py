@@ -1,4 +1,4 @@
-"""Cells of a table as points: distances by hand for every pair of values, new cells, and rows as secrets."""
+"""Cells of a table as points: distances by hand for every pair of values, and new cells."""
 
 from datetime import date
 from math import nan
@@ -18,7 +18,6 @@ from oddshift.data.codecs.table.cells import (
     read_cells,
     refuse_bad_cells,
 )
-from oddshift.data.codecs.table.rows import learn_rows
 from oddshift.data.formats.cells import CellType
 
 COLUMNS = {
@@ -112,21 +111,3 @@ def test_the_first_bad_cell_of_a_table_is_named():
 def test_a_column_of_numbers_without_two_values_has_one_of_them(cells, only):
     (domain,) = learn_domains({"a": cells}, TableSettings(numeric=("a",)))
     assert domain.values == (only,)
-
-
-def test_new_rows_are_placed_in_the_units_of_the_old_ones():
-    asked = TableSettings(numeric=("age",), categorical=("city",), unit="row")
-    columns = {"age": [0.5, 2, 4], "city": ["a", "b", "a"]}
-    _, vocabulary = learn_rows(columns, asked)
-    numbers, codes = vocabulary.coordinates(asked, {"age": [2, 10], "city": ["b", "z"]}, 1)
-    centre, spread = np.mean(columns["age"]), np.std(columns["age"])
-    assert numbers == pytest.approx([(2 - centre) / spread, (10 - centre) / spread])
-    assert codes.tolist() == [1, -1]
-    assert vocabulary.values[0] == (0.5, "a")
-
-
-def test_rows_of_categories_alone_and_of_numbers_alone_have_a_metric():
-    names, _ = learn_rows({"c": ["a", "b"]}, TableSettings(categorical=("c",), unit="row", weight=2.5))
-    assert names.distances[0, 1] == pytest.approx(2.5)
-    numbers, _ = learn_rows({"n": [0, 3]}, TableSettings(numeric=("n",), unit="row"))
-    assert numbers.distances[0, 1] == pytest.approx(2.0)

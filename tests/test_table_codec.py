@@ -17,31 +17,6 @@ TABLE = {
 }
 
 
-def test_rows_under_the_mixed_metric():
-    encoded = encoding.table(
-        TABLE, TableSettings(numeric=("age",), categorical=("city",), weight=2.0, unit="row")
-    ).encoded
-    assert len(encoded.records) == 4
-    assert encoded.records.points.tolist() == [0, 1, 2, 1]  # the second and fourth rows are the same point
-    spread = np.std([20, 30, 40, 30])
-    assert encoded.records.space.distances[0, 1] == pytest.approx(10 / spread + 2.0)
-    assert encoded.records.space.distances[0, 2] == pytest.approx(20 / spread)
-
-
-def test_rows_come_back():
-    encoded = encoding.table(TABLE, TableSettings(numeric=("pay", "age"), categorical=("city",), unit="row")).encoded
-    back = encoded.decode(encoded.records.points)
-    assert back == {"pay": [1.0, 2.0, 3.0, 10.0], "age": [20.0, 30.0, 40.0, 30.0], "city": TABLE["city"]}
-
-
-def test_groups_are_read_together_and_come_back_in_order():
-    encoded = encoding.table(
-        TABLE, TableSettings(numeric=("age",), categorical=("city",), group="who", unit="row")
-    ).encoded
-    assert encoded.records.lengths.tolist() == [3, 1]
-    assert encoded.decode(encoded.records.points)["age"] == [20.0, 30.0, 40.0, 30.0]
-
-
 def test_cells_are_positions():
     settings = TableSettings(numeric=("age",), categorical=("city",), group="who", domains={"age": (20, 30, 40)})
     encoded = encoding.table(TABLE, settings).encoded
@@ -54,16 +29,14 @@ def test_cells_are_positions():
 
 
 def test_cells_joint_by_column():
-    encoded = encoding.table(TABLE, TableSettings(categorical=("city", "shop"), unit="cell", joint_by="column")).encoded
+    encoded = encoding.table(TABLE, TableSettings(categorical=("city", "shop"), joint_by="column")).encoded
     assert encoded.records.joint_by == "column"
     assert [d.tolist() for d in encoded.records.documents] == [[0, 1, 0, 1], [2, 3, 2, 2]]
     assert encoded.decode(encoded.records.points) == {"city": TABLE["city"], "shop": TABLE["shop"]}
 
 
 def test_public_columns_are_context():
-    encoded = encoding.table(
-        TABLE, TableSettings(numeric=("age",), public=("shop", "city"), group="who", unit="row")
-    ).encoded
+    encoded = encoding.table(TABLE, TableSettings(numeric=("age",), public=("shop", "city"), group="who")).encoded
     context = encoded.records.context
     first = context.tokens[: context.offsets[1]].tolist()
     shown = ["_" if t == SLOT else context.symbols[t] for t in first]
@@ -88,16 +61,10 @@ def test_columns_have_tiers():
 
 def test_many_values_are_binned():
     values = np.linspace(0, 100, 501).tolist()
-    encoded = encoding.table({"x": values}, TableSettings(numeric=("x",), unit="cell", bins=10)).encoded
+    encoded = encoding.table({"x": values}, TableSettings(numeric=("x",), bins=10)).encoded
     assert len(encoded.records.space) == 11, "0, 10, ..., 100"
     back = np.array(encoded.decode(encoded.records.points)["x"])
     assert np.abs(back - values).max() <= 5.0 + 1e-9
-
-
-def test_robust_scaling_ignores_an_outlier():
-    values = [1.0, 2.0, 3.0, 4.0, 1e6]
-    encoded = encoding.table({"x": values}, TableSettings(numeric=("x",), scaling="robust", unit="row")).encoded
-    assert encoded.records.space.distances[0, 1] == pytest.approx(0.5)  # median 3, quartiles 2 and 4
 
 
 def test_breast_cancer_as_in_the_paper():
@@ -110,10 +77,10 @@ def test_breast_cancer_as_in_the_paper():
 
 def test_a_table_from_a_file(tmp_path):
     (tmp_path / "t.csv").write_text("age,city\n20,oslo\n30,rome\n")
-    settings = TableSettings(numeric=("age",), categorical=("city",), unit="row")
+    settings = TableSettings(numeric=("age",), categorical=("city",))
     columns = read_columns(open_data(tmp_path / "t.csv", "table"), settings.wanted(()))
     encoded = encoding.table(columns, settings).encoded
-    assert encoded.decode([1, 1]) == {"age": [30.0, 30.0], "city": ["rome", "rome"]}
+    assert encoded.decode(encoded.records.points) == {"age": ["20", "30"], "city": ["oslo", "rome"]}
     assert repr(encoded).startswith("EncodedTable(Records(2 documents")
 
 
@@ -122,8 +89,6 @@ def test_bad_tables(tmp_path):
         encoding.table(TABLE, TableSettings(numeric=("x",)))
     with pytest.raises(InvalidInput, match="cells that are not a number"):
         encoding.table(TABLE, TableSettings(numeric=("city",)))
-    with pytest.raises(InvalidInput, match="row 2 is NaN"):
-        encoding.table({"x": [1.0, float("nan")]}, TableSettings(numeric=("x",), unit="row"))
     with pytest.raises(InvalidInput, match=r"lengths \[1, 2\]"):
         encoding.table({"x": [1, 2], "y": [1]}, TableSettings(numeric=("x", "y")))
     (tmp_path / "t.csv").write_text("age\n20\n")
@@ -134,61 +99,47 @@ def test_bad_tables(tmp_path):
         encoded.decode([0])
 
 
-@pytest.mark.parametrize("cells", [[["a"], "b"], [float("nan"), 1.0]])
-def test_a_category_is_a_plain_value(cells):
+def test_a_category_is_a_plain_value():
     with pytest.raises(InvalidInput, match="is not a category"):
-        encoding.table({"c": cells}, TableSettings(categorical=("c",), unit="row"))
-    if isinstance(cells[0], list):
-        with pytest.raises(InvalidInput, match="is not a category"):
-            encoding.table({"c": cells}, TableSettings(categorical=("c",)))
+        encoding.table({"c": [["a"], "b"]}, TableSettings(categorical=("c",)))
 
 
 @pytest.mark.parametrize("cells", [[[1, 2], [3, 4]], ["1", "secretword"]])
-@pytest.mark.parametrize("unit", ["row", "cell"])
-def test_a_cell_that_is_no_number_is_named_and_nowhere_quoted(cells, unit):
+def test_a_cell_that_is_no_number_is_named_and_nowhere_quoted(cells):
     with pytest.raises(InvalidInput, match="not a number") as refusal:
-        encoding.table({"c": cells}, TableSettings(numeric=("c",), unit=unit))
+        encoding.table({"c": cells}, TableSettings(numeric=("c",)))
     assert refusal.value.__cause__ is None
     assert "secretword" not in str(refusal.value)
 
 
-def fitted(unit="cell", **settings):
-    grid = {"domains": {"age": (20, 30, 40)}} if unit == "cell" else {}
-    return TableCodec.fit(TABLE, TableSettings(numeric=("age",), categorical=("city",), unit=unit, **grid, **settings))
+def fitted(**settings):
+    asked = TableSettings(numeric=("age",), categorical=("city",), domains={"age": (20, 30, 40)}, **settings)
+    return TableCodec.fit(TABLE, asked)
 
 
 def test_other_rows_are_taken_for_the_nearest_known_ones():
     """Scales, categories and points come from the fit rows; rounding is the same whoever encodes."""
     new = {"age": [24, 26, 300], "city": ["oslo", "rome", "rome"]}
-    for unit in ("row", "cell"):
-        codec = fitted(unit=unit)
-        encoded = codec.encode(new)
-        assert encoded.decode(encoded.records.points) == {
-            "age": [20.0, 30.0, 40.0],
-            "city": ["oslo", "rome", "rome" if unit == "cell" else "oslo"],  # 10 years are farther than a city
-        }
+    encoded = fitted().encode(new)
+    assert encoded.decode(encoded.records.points) == {"age": [20.0, 30.0, 40.0], "city": ["oslo", "rome", "rome"]}
 
 
 def test_a_category_that_no_fit_row_has_never_comes_out():
     new = {"age": [20, 30], "city": ["secret", "rome"], "shop": ["a", "b"], "who": ["u", "u"]}
-    cells = fitted(unit="cell", group="who", public=("shop",)).encode(new)
+    cells = fitted(group="who", public=("shop",)).encode(new)
     assert cells.decode(cells.records.points) == {"age": [20.0, 30.0], "city": [None, "rome"]}
     assert (cells.counts.found, cells.counts.masked, cells.counts.unseen) == (4, 1, 1)
     context = cells.records.context
     shown = [{SLOT: "_", MASKED: "#"}.get(t, "shop") for t in context.tokens.tolist()]
     assert shown == ["shop", "_", "#", "shop", "_", "_"]
-    rows = fitted("row").encode(new)
-    assert rows.decode(rows.records.points)["city"] == ["oslo", "rome"], "the row of the nearest age"
-    assert rows.counts.unseen == 1
     with pytest.raises(InvalidInput, match=r"^column 'city' at row 7 holds a category that the policy does not know$"):
         fitted(unknown="refuse").encode(new, first=7)
 
 
 def test_a_mask_leaves_every_cell_empty():
-    for unit in ("row", "cell"):
-        encoded = fitted(unit=unit).encode(TABLE)
-        nothing = np.zeros(len(encoded.records.points), dtype=int)
-        assert encoded.decode(nothing, masked=True) == {"age": [None] * 4, "city": [None] * 4}
+    encoded = fitted().encode(TABLE)
+    nothing = np.zeros(len(encoded.records.points), dtype=int)
+    assert encoded.decode(nothing, masked=True) == {"age": [None] * 4, "city": [None] * 4}
 
 
 def test_columns_with_categories_that_are_not_kept_are_named():

@@ -16,7 +16,6 @@ CELL = {"numeric": ("age",), "categorical": ("sex",)}
     [
         ({"numeric": (), "categorical": ()}, "0 secret columns, expected at least one, each named once"),
         ({"dates": ("age",)}, "3 secret columns, expected at least one, each named once"),
-        ({"unit": "table"}, "unit='table', expected one of cell, row"),
         ({"scaling": "none"}, "scaling='none', expected one of robust, z-score"),
         ({"joint_by": "user"}, "joint_by='user', expected one of column, document"),
         ({"unknown": "keep"}, "unknown='keep', expected one of mask, refuse"),
@@ -27,20 +26,17 @@ CELL = {"numeric": ("age",), "categorical": ("sex",)}
         ({"bins": 1}, "bins=1, expected a whole number >= 2"),
         ({"most_categories": 1}, "most_categories=1, expected a whole number >= 2"),
         ({"most_cells": -1}, "most_cells=-1, expected a whole number >= 0"),
-        ({"joint_by": "column", "group": "who"}, "joint_by='column' needs unit='cell', no group and no public columns"),
-        ({"joint_by": "column", "public": ("city",)}, "joint_by='column' needs unit='cell', no group"),
-        ({"joint_by": "column", "unit": "row"}, "joint_by='column' needs unit='cell'"),
-        ({"unit": "row", "dates": ("born",)}, "unit='row' with dates, domains or missing='value'"),
-        ({"unit": "row", "missing": "value"}, "unit='row' with dates, domains or missing='value'"),
+        ({"joint_by": "column", "group": "who"}, "joint_by='column' needs no group and no public columns"),
+        ({"joint_by": "column", "public": ("city",)}, "joint_by='column' needs no group"),
         ({"public": ("age",)}, "column 'age' has two roles, expected one of secret, public and masked"),
         ({"public": ("city",), "masked": ("city",)}, "column 'city' has two roles"),
         ({"masked": ("sex",)}, "column 'sex' has two roles"),
         ({"domains": {"city": ("a", "b")}}, "domains names 'city', expected secret columns"),
-        ({"once": ("sex",)}, "once needs a group, unit='cell' and names of secret columns"),
-        ({"repeats": "once"}, "repeats='once' needs unit='cell' and a group"),
+        ({"once": ("sex",)}, "once needs a group and names of secret columns"),
+        ({"repeats": "once"}, "repeats='once' needs a group"),
         ({"repeats": "twice"}, "repeats='twice'"),
-        ({"once": ("city",), "group": "who"}, "once needs a group, unit='cell' and names of secret columns"),
-        ({"tier_of": {"age": "A"}, "tier_names": ("A",)}, "tier_of needs unit='cell' and a tier for every secret"),
+        ({"once": ("city",), "group": "who"}, "once needs a group and names of secret columns"),
+        ({"tier_of": {"age": "A"}, "tier_names": ("A",)}, "tier_of needs a tier for every secret"),
         ({"tier_of": {"age": "A", "sex": "B"}, "tier_names": ("A",)}, r"a tier outside tier_names=\('A',\)"),
     ],
 )
@@ -108,9 +104,6 @@ def notes(**changes):
 
 
 def test_a_note_for_every_choice_that_a_user_should_know():
-    assert notes(unit="row") == [
-        "a released row is a row of the fit part, somebody's own: unit = 'cell' releases public values only"
-    ]
     said = notes(public=("city",), masked=("name", ""), group="who", once=("sex",))
     assert any(line.startswith("drawn once for all rows of one who that agree") for line in said)
     assert "released unchanged: column city" in said

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from studies.published import read_published
@@ -81,27 +79,6 @@ def test_names_of_several_words_are_one_secret_when_listed():
     assert encoded.lexicon.words == ("ann", "new york")
     swapped = [1 - p for p in encoded.records.points]
     assert encoded.texts(swapped) == ("Ann met New York.", "In Ann.")
-
-
-class _Guesses:
-    """A detector that guesses two names wherever they stand."""
-
-    name = "guesses"
-
-    def detect(self, texts):
-        found = Gazetteer(["Ann Bob", "New York"], label="PERSON").detect(texts)
-        return replace(found, is_exact=False)
-
-
-def test_names_that_a_pipeline_found_twice_are_joined():
-    texts = ("Ann Bob left New York.", "Ann Bob met.", "Paris met Ann Bob of New York.")
-    joined = _prepared(texts, [_Guesses()], join_names=True).encoded
-    assert joined.lexicon.words == ("ann bob", "new york")
-    apart = _prepared(texts, [_Guesses()]).encoded
-    assert apart.lexicon.words == ("ann", "bob", "new", "york")
-    only_fit = _prepared(texts, [_Guesses()], fit=[0, 1], join_names=True).encoded
-    assert "ann bob" in only_fit.lexicon.words
-    assert "new york" not in only_fit.lexicon.words  # found once in the documents that may be looked at
 
 
 def test_numbers_of_a_fixed_form_are_masked_whole():
@@ -195,7 +172,7 @@ def test_real_news_end_to_end(data, empty_cache):
     detector = Pipeline(data / "ner" / "en_core_web_sm_ner")
     vectors = read_vectors(data / "glove.6B.100d.npz")
     fit = np.arange(180)
-    prepared = encoding.text(texts, vectors, [detector], TextSettings(is_public=True, join_names=True), fit)
+    prepared = encoding.text(texts, vectors, [detector], TextSettings(is_public=True), fit)
     encoded = prepared.encoded
     assert len(encoded.records) == 300
     assert encoded.counts.unseen > 0

@@ -61,9 +61,9 @@ def _text():
     return Case(settings, fit, other, fresh, {"detectors": DETECTORS, "vectors": VECTORS})
 
 
-def _table(unit):
-    grid = {"domains": {"pay": (777.5, 888.5, 999.5)}} if unit == "cell" else {}
-    settings = TableSettings(numeric=("pay",), categorical=("city",), unit=unit, group="who", public=("shop",), **grid)
+def _table():
+    grid = {"pay": (777.5, 888.5, 999.5)}
+    settings = TableSettings(numeric=("pay",), categorical=("city",), group="who", public=("shop",), domains=grid)
     fit = {
         "pay": [777.5, 888.5, 999.5, 777.5],
         "city": ["secretoslo", "secretrome", "secretoslo", "secretrome"],
@@ -98,7 +98,7 @@ def _vectors():
 
 CASES = {
     "text": [_text],
-    "table": [lambda: _table("row"), lambda: _table("cell")],
+    "table": [_table],
     "location": [_location],
     "vectors": [_vectors],
 }

@@ -45,7 +45,7 @@ from oddshift.base.execution import Progress, silent
 from oddshift.base.identity import fingerprint
 from oddshift.base.safe_serialization import can_be_stored, load_graph, save_graph
 from oddshift.base.storage import write_atomic
-from oddshift.data.codecs import CODECS, Codec, EncodedText
+from oddshift.data.codecs import CODECS, Codec
 from oddshift.data.dataset import read_dataset
 from oddshift.data.preparation import Prepared, people_of, prepare
 from oddshift.mechanisms.named import SCALED
@@ -286,8 +286,9 @@ def _show_release(folder: Path, config: Configuration, prepared: Prepared, polic
         encoded = prepared.encoded.take(rows)
     elif isinstance(config.data, FileData):
         data = read_dataset(config.data.path, config.data.settings)
-        found = prepared.codec.encode({name: [cells[row] for row in rows] for name, cells in data.columns.items()})
-        if not isinstance(found, EncodedText):
+        some = prepared.codec.encode({name: [cells[row] for row in rows] for name, cells in data.columns.items()})
+        found = prepared.codec.texts_in(some)
+        if found is None:
             return
         encoded = found
     else:

@@ -30,7 +30,7 @@ from oddshift.audit.released_table import ReleasedTable, release_sentences
 from oddshift.base.arrays import IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import silent
-from oddshift.data.found_points import unchanged
+from oddshift.data.codecs.coverage import unchanged
 from oddshift.data.preparation import Prepared
 from oddshift.mechanisms import Composition, Mechanism, MechanismSettings, build_mechanism
 from oddshift.mechanisms.named import scale_family

@@ -22,7 +22,7 @@ import numpy as np
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.base.identity import fingerprint
-from oddshift.data.codecs import CODECS, Codec, Columns, TextSettings, WordVectors
+from oddshift.data.codecs import CODECS, Codec, Columns, WordVectors
 from oddshift.data.detectors import Detector
 from oddshift.data.formats import FOLDER, TEXT, open_data, read_columns
 from oddshift.data.formats.plain_text import TextFile, TextFolder
@@ -209,7 +209,7 @@ def read_dataset(path: str | Path, settings: Any) -> Dataset:
     """The columns of a file or folder that the settings name."""
     place = Path(path)
     file = open_data(place, settings.kind, header=getattr(settings, "header", None))
-    if isinstance(settings, TextSettings) and isinstance(file, TextFile | TextFolder):
+    if isinstance(file, TextFile | TextFolder):  # which hold texts only
         label = FOLDER if FOLDER in file.names else None
         settings = replace(settings, text=(TEXT,), label=label, user=None, subgroup=None)
     columns = read_columns(file, settings.wanted(file.names), at_least=FEWEST)

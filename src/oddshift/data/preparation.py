@@ -20,18 +20,10 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, IntArray, unit_open
 from oddshift.base.errors import InvalidInput, a_kind
-from oddshift.data.codecs import (
-    Codec,
-    Columns,
-    Encoded,
-    EncodedText,
-    TableSettings,
-    TextSettings,
-)
-from oddshift.data.codecs.text.cells import TextCells
+from oddshift.data.codecs import Codec, Columns, Encoded, EncodedText
+from oddshift.data.codecs.coverage import FoundPoints, found_in_records
 from oddshift.data.dataset import Dataset
 from oddshift.data.embedded import People, PeopleSettings, people
-from oddshift.data.found_points import FoundPoints, found_in_records, found_in_text
 from oddshift.model.prior import Markov
 from oddshift.model.records import FRACTIONS, Records, Split, assign_parts, numbered
 from oddshift.model.release import draw_once, one_tier
@@ -135,9 +127,9 @@ def _dataset(data: Dataset, rng: np.random.Generator, parts: IntArray | None) ->
         codec.kind,
         codec,
         (*sampled, *codec.notes_on(encoded), *copies),
-        encoded=encoded if isinstance(encoded, EncodedText) else None,
-        columns=data.columns if isinstance(settings, TableSettings) else None,
-        found=_found(codec, encoded, split),
+        encoded=codec.texts_in(encoded),
+        columns=data.columns if codec.domains else None,
+        found=codec.found_points(encoded, split),
         labels=_labels(data, encoded, part) if joint_by == "document" else None,
         certify_rows=data.rows(part == 2) if (part == 2).any() else None,
     )
@@ -152,29 +144,20 @@ def _parts(units: IntArray, rng: np.random.Generator) -> IntArray:
 
 def _labels(data: Dataset, encoded: Encoded, part: IntArray) -> DocumentLabels | None:
     """The labels of texts, in the order in which the parts hold their documents."""
-    settings = data.settings
-    if not isinstance(settings, TextSettings) or settings.label is None:
+    label = getattr(data.settings, "label", None)
+    if label is None:
         return None
-    names = np.array([str(value) for value in data.columns[settings.label]])[encoded.rows]
+    names = np.array([str(value) for value in data.columns[label]])[encoded.rows]
     numbers = np.unique(names, return_inverse=True)[1].astype(np.int64)
     where = part[encoded.rows]
     return DocumentLabels(tuple(names.tolist()), numbers[where == 0], numbers[where == 2])
 
 
-def _found(codec: Codec, encoded: Encoded, split: Split) -> FoundPoints:
-    """What was found, by kinds of words or by tiers."""
-    if isinstance(encoded, EncodedText):
-        return found_in_text(encoded, codec.coverage(encoded).recall)
-    return found_in_records(split, codec.tiers)
-
-
 def _sampled(data: Dataset, rng: np.random.Generator) -> tuple[Dataset, tuple[str, ...]]:
     """A long table as a random sample of its rows, whole groups together, and a line that says how many they are."""
     settings = data.settings
-    if not isinstance(settings, TableSettings) or settings.unit == "row" or not settings.most_cells:
-        return data, ()
-    most = settings.most_cells // len(settings.secret)
-    if len(data) <= most:
+    most = getattr(settings, "most_rows", None)
+    if most is None or len(data) <= most:
         return data, ()
     with data.naming():
         data.refuse_bad_cells()
@@ -190,10 +173,10 @@ def _sampled(data: Dataset, rng: np.random.Generator) -> tuple[Dataset, tuple[st
 
 def merged_units(data: Dataset, units: IntArray, by: str) -> tuple[IntArray, tuple[str, ...]]:
     """Units that join near-duplicate texts, and a line that says how many there are."""
-    if not isinstance(data.settings, TextSettings) or by != "document" or not data.settings.near_duplicates:
+    if by != "document" or not getattr(data.settings, "near_duplicates", False):
         return units, ()
     with data.naming():
-        texts = TextCells.of(data.columns, data.settings.text).documents
+        texts = data.settings.documents(data.columns)
     groups = near_duplicates(texts, COPY)
     left = len(np.unique(groups))
     if left == len(groups):
@@ -215,15 +198,16 @@ def people_of(data: PeopleSettings) -> People:
 
 def _people(data: PeopleSettings, rng: np.random.Generator) -> Prepared:
     corpus = people_of(data)
+    split = corpus.records.split(rng=rng)
     return Prepared(
-        corpus.records.split(rng=rng),
+        split,
         corpus.tiers,
         "none (the embedded corpus marks its secrets)",
         corpus.codec.kind,
         corpus.codec,
         prior_of=corpus.prior_of,
         encoded=corpus.encoded,
-        found=found_in_text(corpus.encoded, None),
+        found=corpus.codec.found_points(corpus.encoded, split),
     )
 
 

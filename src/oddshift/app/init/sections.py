@@ -168,7 +168,10 @@ def _who(choice: SectionChoice) -> list[str]:
 
 
 def _table(roles: Roles, choice: SectionChoice) -> list[str]:
-    lines = [f"numeric = {_list(roles.numeric)}   # 1 is one standard deviation; released as points of a grid"]
+    lines = [
+        "# Each cell is a secret and stays in its column; the cells of a row are read together.",
+        f"numeric = {_list(roles.numeric)}   # 1 is one standard deviation; released as points of a grid",
+    ]
     if roles.dates:
         lines.append(f"dates = {_list(roles.dates)}   # the same, in days")
     lines.append(f"categorical = {_list(roles.categorical)}   # two different values are `weight` = 1 apart")
@@ -177,7 +180,6 @@ def _table(roles: Roles, choice: SectionChoice) -> list[str]:
             f"most_categories = {MOST_CATEGORIES}   # {_named(roles.wide)}: the most frequent; others left empty"
         )
     lines += [
-        'unit = "cell"   # each cell is a secret and stays in its column; cells of a row are read together',
         'binning = "auto"   # grids of equal steps, of equal shares where a column is skewed; or equal, log, quantile',
         "# domains = {age = {low = 0, high = 120, step = 5}}   # values that are public anyway are better than the",
         "#                                                       fit part's, which then count as public",

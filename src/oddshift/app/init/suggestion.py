@@ -18,7 +18,7 @@ from oddshift.adapt.notes import break_even
 from oddshift.attackers.attacker import knowledge
 from oddshift.base.arrays import positive
 from oddshift.base.errors import InvalidInput
-from oddshift.data.found_points import nearest_alternative
+from oddshift.data.codecs.coverage import nearest_alternative
 from oddshift.data.preparation import Prepared
 from oddshift.mechanisms import MechanismSettings
 from oddshift.mechanisms.named import scale_family

@@ -16,11 +16,11 @@ from oddshift.data.codecs.codec import (
     UnknownValues,
     named_cells,
 )
-from oddshift.data.codecs.coverage import Counts, Coverage, KindCounts
+from oddshift.data.codecs.coverage import Counts, KindCounts
 from oddshift.data.codecs.place_codec import EncodedPlaces, PlaceCodec
 from oddshift.data.codecs.places import PlaceSettings
 from oddshift.data.codecs.table.codec import EncodedTable, TableCodec
-from oddshift.data.codecs.table.rows import TableVocabulary
+from oddshift.data.codecs.table.domains import TableVocabulary
 from oddshift.data.codecs.table.settings import TableSettings
 from oddshift.data.codecs.text.casing import MASK
 from oddshift.data.codecs.text.codec import TextCodec
@@ -59,7 +59,6 @@ __all__ = [
     "Codec",
     "Columns",
     "Counts",
-    "Coverage",
     "Encoded",
     "EncodedPlaces",
     "EncodedTable",

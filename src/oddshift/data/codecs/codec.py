@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, indices
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.coverage import Counts, Coverage
+from oddshift.data.codecs.coverage import Counts, FoundPoints, found_in_records
 from oddshift.data.codecs.table.domains import ColumnDomain
 from oddshift.data.codecs.text.vectors import WordVectors
 from oddshift.data.detectors.detection_report import PlantedRecall
@@ -25,7 +25,7 @@ from oddshift.data.detectors.spans import Detector
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.settings import WordChoice
 from oddshift.model.nouns import who_found
-from oddshift.model.records import Records
+from oddshift.model.records import Records, Split
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
@@ -213,9 +213,13 @@ class Codec(Protocol):
         hold, whose = ("cell holds", "its") if unseen == 1 else ("cells hold", "their")
         return (*self.notes, f"{unseen:,} {hold} a value outside the domain of {whose} column: {_OUTSIDE}")
 
-    def coverage(self, encoded: Any) -> Coverage:
-        """What happened to the secrets of each kind in some data, and how many the detectors may have missed."""
-        return Coverage(detectors=(), counts=encoded.counts)
+    def found_points(self, encoded: Any, split: Split) -> FoundPoints:
+        """What was found in some data, by kind: every secret was given, and its kind is its tier."""
+        return found_in_records(split, self.tiers)
+
+    def texts_in(self, encoded: Any) -> Any | None:
+        """What it encoded, where that are texts (`EncodedText`); None for other data."""
+        return None
 
     def unknown_values(self, encoded: Any, columns: Columns) -> UnknownValues | None:
         """The secrets of some data that the vocabulary does not have; None for data of which that cannot be said."""

@@ -78,12 +78,11 @@ class KeptByName:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class KeptNames:
-    """What was learned about names from the fit texts; see `KnownNames`. `joined` names are one word."""
+    """What was learned about names from the fit texts; see `KnownNames`."""
 
     surnames: tuple[str, ...]
     labels: tuple[str, ...]
     ordinary: tuple[str, ...]
-    joined: tuple[str, ...]
 
     @property
     def known(self) -> KnownNames:

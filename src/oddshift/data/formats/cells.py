@@ -296,13 +296,6 @@ def _days_of_text(text: str, form: str) -> float | None:
     return (moment - _START).total_seconds() / _DAY
 
 
-def numbers(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1) -> FloatArray:
-    """A column as finite numbers; a missing cell is refused too. `first` is the number of the first row."""
-    values = number_cells(columns, name, first=first)
-    refuse_rows(name, np.isnan(values), first, "NaN", "finite numbers in all rows, instead")
-    return values
-
-
 def strings(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1) -> list[str]:
     """A column as text; a missing value is refused, an empty string is data."""
     values = columns[name]

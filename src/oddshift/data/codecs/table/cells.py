@@ -21,8 +21,14 @@ import numpy as np
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.codec import Columns
-from oddshift.data.codecs.table.domains import ColumnDomain, Grid, category_values, number_places, number_values
-from oddshift.data.codecs.table.rows import TableVocabulary
+from oddshift.data.codecs.table.domains import (
+    ColumnDomain,
+    Grid,
+    TableVocabulary,
+    category_values,
+    number_places,
+    number_values,
+)
 from oddshift.data.codecs.table.settings import TableSettings
 from oddshift.data.formats.cells import (
     MOSTLY,

@@ -1,14 +1,10 @@
-"""Tables: each cell is a secret that stays in its column, or each row is one; public columns are left alone.
-
-The paper's case beyond text: the 30 z-scored measurements of a Breast Cancer Wisconsin record as one secret.
-"""
+"""Tables: each cell is a secret that stays in its column; public columns are left alone."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,8 +19,6 @@ from oddshift.data.codecs.codec import (
     checked_outputs,
     length_of,
     marked_positions,
-    points_of,
-    rows_by_bytes,
 )
 from oddshift.data.codecs.coverage import Counts
 from oddshift.data.codecs.table.cells import (
@@ -37,20 +31,18 @@ from oddshift.data.codecs.table.cells import (
     refuse_bad_cells,
     table_context,
 )
-from oddshift.data.codecs.table.domains import ColumnDomain
-from oddshift.data.codecs.table.rows import TableVocabulary, learn_rows
+from oddshift.data.codecs.table.domains import ColumnDomain, TableVocabulary
 from oddshift.data.codecs.table.settings import TableSettings, groups_of, table_notes
 from oddshift.data.formats.cells import is_missing, missing_cells
 from oddshift.model.nouns import who_found
 from oddshift.model.records import Records, offsets_of
-from oddshift.model.release import one_tier
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EncodedTable(Encoded):
-    """A table as secrets: `order` is the row (or cell, row by row) behind each position.
+    """A table as secrets: `order` is the cell, row by row, behind each position.
 
     `rows` is the first row of each document; `unseen` counts values outside the domains, `size` all rows. `kept` are
     the cells that stay as they are because they are missing, by column; `as_text` says whose cells are strings.
@@ -74,28 +66,21 @@ class EncodedTable(Encoded):
 
     def __repr__(self) -> str:
         """Counts only."""
-        return f"EncodedTable({self.records!r}, {self.settings.unit}s)"
+        return f"EncodedTable({self.records!r})"
 
     @property
     def counts(self) -> Counts:
         """A cell of an unseen category is masked; a missing one is not a secret."""
-        width = 1 if self.settings.unit == "row" else len(self.settings.secret)
-        found = self.size * width - sum(map(len, self.kept.values()))
+        found = self.size * len(self.settings.secret) - sum(map(len, self.kept.values()))
         return Counts(found=found, perturbed=len(self.order), masked=found - len(self.order), unseen=self.unseen)
 
     def decode(self, outputs: npt.ArrayLike, *, masked: bool | BoolArray = False) -> dict[str, list[Any]]:
         """The secret columns with released values, rows in the order of the table; None where a cell is masked."""
         chosen = checked_outputs(outputs, 1 if masked is True else len(self.records.space), len(self.order))
-        columns = self.settings.secret
         hidden = {name: [None] * self.size for name in self.masked_columns}
         if masked is True:
-            return {**{name: [None] * self.size for name in columns}, **hidden}
-        if self.settings.unit == "cell":
-            return {**self._cells(chosen, marked_positions(masked, len(chosen))), **hidden}
-        point = np.empty(self.size, dtype=np.int64)
-        point[self.order] = chosen
-        rows = self.vocabulary.values
-        return {**{name: [rows[p][c] for p in point] for c, name in enumerate(columns)}, **hidden}
+            return {**{name: [None] * self.size for name in self.settings.secret}, **hidden}
+        return {**self._cells(chosen, marked_positions(masked, len(chosen))), **hidden}
 
     @property
     def is_once(self) -> BoolArray:
@@ -104,8 +89,6 @@ class EncodedTable(Encoded):
 
     def crossing(self, outputs: npt.ArrayLike) -> int:
         """How many outputs are values of another column than their cell's: a mechanism that keeps the tier has none."""
-        if self.settings.unit == "row":
-            return 0
         column = self.records.space.points[np.asarray(outputs), 0].astype(np.int64)
         return int((column != self.order % len(self.vocabulary.domains)).sum())
 
@@ -128,7 +111,7 @@ class EncodedTable(Encoded):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TableCodec(Codec):
-    """The domains of the columns (or the distinct rows of the fit part) as points; others are taken for the nearest."""
+    """The values of the columns as points; other numbers are taken for the nearest."""
 
     settings: TableSettings
     space: Space
@@ -141,11 +124,8 @@ class TableCodec(Codec):
 
     @classmethod
     def fit(cls, columns: Columns, settings: TableSettings) -> TableCodec:
-        """Domains (or rows) and tiers of some rows."""
+        """Domains and tiers of some rows."""
         length_of(columns, settings.wanted(()), "the table")
-        if settings.unit == "row":
-            space, vocabulary = learn_rows(columns, settings)
-            return cls(settings, space, one_tier(space), vocabulary)
         domains = learn_domains(columns, settings)
         vocabulary = TableVocabulary(domains=domains, steps=public_steps(settings, columns))
         return cls(settings, cell_space(domains, settings.weight), column_tiers(settings, domains), vocabulary)
@@ -175,7 +155,7 @@ class TableCodec(Codec):
 
     @property
     def domains(self) -> tuple[ColumnDomain, ...]:
-        """The values of each column; none where whole rows are released."""
+        """The values of each column."""
         return self.vocabulary.domains
 
     @property
@@ -197,17 +177,11 @@ class TableCodec(Codec):
     @classmethod
     def refuse_bad_cells(cls, columns: Columns, settings: TableSettings) -> None:
         """Cells that are neither missing nor a number or date like the others of their column."""
-        if settings.unit == "cell":
-            refuse_bad_cells(columns, settings)
+        refuse_bad_cells(columns, settings)
 
     def encode(self, columns: Columns, first: int = 1) -> EncodedTable:
         """Rows of one group as a document; public columns, where there are any, as context."""
         length_of(columns, self.settings.secret, "the table")
-        if self.settings.unit == "row":
-            coordinates = self.vocabulary.coordinates(self.settings, columns, first)
-            unseen = sum(int((codes < 0).sum()) for codes in coordinates[len(self.settings.numeric) :])
-            point = points_of(self.space, self._known, np.stack(coordinates, axis=1))[:, None]
-            return _arranged(self, columns, point, unseen, {})
         found = [read_cells(domain, columns, self.settings, first) for domain in self.vocabulary.domains]
         start = offsets_of(np.array([len(domain) for domain in self.vocabulary.domains]))[:-1]
         point = np.stack([np.where(f.values < 0, -1, f.values + s) for f, s in zip(found, start, strict=True)], axis=1)
@@ -217,14 +191,7 @@ class TableCodec(Codec):
         return replace(_arranged(self, columns, point, sum(outside.values()), kept), outside=outside)
 
     def unknown_values(self, encoded: EncodedTable, columns: Columns) -> UnknownValues:
-        """Categories that a domain does not have, and numbers more than a step outside it; missing cells do not count.
-
-        Of whole rows, those with a category that the fit part does not have.
-        """
-        if self.settings.unit == "row":
-            codes = self.vocabulary.coordinates(self.settings, columns, 1)[len(self.settings.numeric) :]
-            size = np.arange(encoded.size)
-            return UnknownValues(size, np.any([code < 0 for code in codes], axis=0) if codes else size < 0)
+        """Categories that a domain lacks, and numbers more than a step outside it; missing cells do not count."""
         rows, flags = [], []
         for domain in self.domains:
             if domain.type is None:
@@ -247,10 +214,6 @@ class TableCodec(Codec):
     ) -> TableCodec:
         """The codec over stored points."""
         return cls(settings, space, tiers, vocabulary)
-
-    @cached_property
-    def _known(self) -> dict[bytes, int]:
-        return rows_by_bytes(self.space)
 
 
 def _arranged(

@@ -7,8 +7,8 @@ the grid. A column whose values spread over orders of magnitude gets a grid of e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import ceil, floor, log10
 from typing import Any, ClassVar
 
@@ -109,6 +109,14 @@ class ColumnDomain:
         return [*found, None] if self.has_missing else found
 
 
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class TableVocabulary:
+    """The values of every secret column, and where public columns of many numbers are cut."""
+
+    domains: tuple[ColumnDomain, ...] = ()
+    steps: Mapping[str, FloatArray] = field(default_factory=dict)
+
+
 def number_values(numbers: FloatArray, kind: CellType, bins: int, asked: str) -> tuple[FloatArray, str]:
     """The grid of a column of numbers and how it was chosen; `asked` is auto, equal, log or quantile."""
     distinct: FloatArray = np.unique(numbers)
@@ -142,7 +150,7 @@ def number_places(values: FloatArray, numbers: FloatArray, spacing: str, scaling
         middle = np.cumsum(share) - share / 2.0
         return np.asarray(np.sqrt(12.0) * (middle + 1e-9 * np.arange(len(values))))
     centre, spread = centre_and_spread(values if spacing == "declared" else numbers, scaling)
-    return np.asarray((values - centre) / spread)
+    return np.asarray((values - centre) / (spread or np.nan))  # without a spread, which is refused by column
 
 
 def category_values(cells: Sequence[Any], most: int) -> tuple[Any, ...]:

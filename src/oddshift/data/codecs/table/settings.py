@@ -25,8 +25,7 @@ class TableSettings:
     """How the cells of a table become secrets.
 
     Each cell is a secret and is released as a value of its own column. Numbers are as far apart as they differ, in
-    units of the column's spread; two categories are `weight` apart. With unit "row" a whole row is one secret and is
-    released as a row of the fit part: Euclidean distance of the numeric part plus `weight` for each category.
+    units of the column's spread; two categories are `weight` apart.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -37,9 +36,7 @@ class TableSettings:
     categorical: tuple[str, ...] = ()
     """Secret columns of categories."""
     dates: tuple[str, ...] = ()
-    """Secret columns of dates: ISO, DD/MM/YYYY, or seconds or milliseconds since 1970 (needs unit "cell")."""
-    unit: Literal["row", "cell"] = "cell"
-    """What a secret is: each cell, or a whole row."""
+    """Secret columns of dates: ISO, DD/MM/YYYY, or seconds or milliseconds since 1970."""
     domains: Mapping[str, Grid | tuple[Value, ...]] = field(default_factory=dict, repr=False)
     """Public values of columns, as a list or a grid of numbers; those of other columns come from the fit part."""
     binning: Literal["auto", "equal", "log", "quantile"] = "auto"
@@ -68,23 +65,21 @@ class TableSettings:
     masked: tuple[str, ...] = ()
     """Columns whose cells are left empty on release: names, addresses, identifiers."""
     joint_by: Literal["document", "column"] = "document"
-    """What attackers read together: a group of rows, or each column (needs unit "cell")."""
+    """What attackers read together: a group of rows, or each column."""
     most_cells: int = 100_000
     """Secret cells that an audit or an adaptation reads, at most: whole groups of a longer table are drawn; 0: all."""
     tier_names: tuple[str, ...] = ()
     """Levels of sensitivity, most sensitive first; without them all columns are equally sensitive."""
     tier_of: Mapping[str, str] = field(default_factory=dict)
-    """The level of each secret column (needs unit "cell")."""
+    """The level of each secret column."""
     unknown: Literal["mask", "refuse"] = "mask"
-    """A category outside the domain: its cell is left empty (a row is taken for the nearest known one), or the data
-    are refused."""
+    """A category outside the domain: its cell is left empty, or the data are refused."""
 
     def __post_init__(self) -> None:
         """Check the names against each other."""
         columns = self.secret
         if not columns or len(set(columns)) != len(columns):
             raise InvalidInput(f"{len(columns)} secret columns, expected at least one, each named once")
-        one_of(self.unit, "unit", ("row", "cell"))
         one_of(self.scaling, "scaling", ("z-score", "robust"))
         one_of(self.joint_by, "joint_by", ("document", "column"))
         one_of(self.unknown, "unknown", ("mask", "refuse"))
@@ -94,10 +89,8 @@ class TableSettings:
         whole(self.bins, "bins", 2)
         whole(self.most_categories, "most_categories", 2)
         whole(self.most_cells, "most_cells", 0)
-        if self.joint_by == "column" and (self.unit != "cell" or self.group or self.public):
-            raise InvalidInput("joint_by='column' needs unit='cell', no group and no public columns")
-        if self.unit == "row" and (self.dates or self.domains or self.missing == "value" or self.blank_values):
-            raise InvalidInput("unit='row' with dates, domains or missing='value', expected unit='cell'")
+        if self.joint_by == "column" and (self.group or self.public):
+            raise InvalidInput("joint_by='column' needs no group and no public columns")
         self._check_names()
 
     def _check_names(self) -> None:
@@ -109,12 +102,12 @@ class TableSettings:
             odd = set(named) - set(self.secret)
             if odd:
                 raise InvalidInput(f"{field_name} names {min(odd)!r}, expected secret columns")
-        if self.once and (not self.group or self.unit != "cell" or not set(self.once) <= set(self.secret)):
-            raise InvalidInput("once needs a group, unit='cell' and names of secret columns")
-        if one_of(self.repeats, "repeats", REPEATS) == "once" and (not self.group or self.unit != "cell"):
-            raise InvalidInput("repeats='once' needs unit='cell' and a group, whose rows are read together")
-        if self.tier_of and (self.unit != "cell" or set(self.tier_of) != set(self.secret)):
-            raise InvalidInput("tier_of needs unit='cell' and a tier for every secret column")
+        if self.once and (not self.group or not set(self.once) <= set(self.secret)):
+            raise InvalidInput("once needs a group and names of secret columns")
+        if one_of(self.repeats, "repeats", REPEATS) == "once" and not self.group:
+            raise InvalidInput("repeats='once' needs a group, whose rows are read together")
+        if self.tier_of and set(self.tier_of) != set(self.secret):
+            raise InvalidInput("tier_of needs a tier for every secret column")
         if not set(self.tier_of.values()) <= set(self.tier_names):
             raise InvalidInput(f"tier_of names a tier outside tier_names={self.tier_names}")
 
@@ -130,6 +123,11 @@ class TableSettings:
     def is_once(self, domains: Sequence[ColumnDomain]) -> BoolArray:
         """Which points are values of columns that belong to the group."""
         return np.repeat([d.name in self.of_group for d in domains], [len(d) for d in domains])
+
+    @property
+    def most_rows(self) -> int | None:
+        """Rows that an audit or an adaptation reads, at most; None for all."""
+        return self.most_cells // len(self.secret) if self.most_cells else None
 
     @property
     def of_group(self) -> tuple[str, ...]:
@@ -165,15 +163,12 @@ _GRIDS = {
 
 def table_notes(settings: TableSettings, domains: Sequence[ColumnDomain]) -> Iterator[str]:
     """One sentence for each choice that a user should know of; never a value of a cell."""
-    if settings.unit == "row":
-        yield "a released row is a row of the fit part, somebody's own: unit = 'cell' releases public values only"
-    else:
-        yield from _domain_notes(domains)
-        if len(domains) > 1:
-            yield (
-                f"the {len(domains)} cells of a row are released one by one, each as a value of its own column; their "
-                f"budgets add up, so a whole row costs at most {len(domains)} times epsilon"
-            )
+    yield from _domain_notes(domains)
+    if len(domains) > 1:
+        yield (
+            f"the {len(domains)} cells of a row are released one by one, each as a value of its own column; their "
+            f"budgets add up, so a whole row costs at most {len(domains)} times epsilon"
+        )
     if settings.of_group:
         agreeing = f"rows of one {settings.group} that agree, and which rows agree is public"
         yield f"drawn once for all {agreeing}: {_columns(settings.of_group)}"

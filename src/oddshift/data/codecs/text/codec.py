@@ -12,7 +12,7 @@ import numpy as np
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.codec import Codec, Columns, UnknownValues
-from oddshift.data.codecs.coverage import Coverage
+from oddshift.data.codecs.coverage import FoundPoints, nearest_or_none
 from oddshift.data.codecs.text.casing import casing_rules
 from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.codecs.text.encoded import EncodedText, encode_tokens
@@ -37,6 +37,7 @@ from oddshift.data.detectors.tagging import TypeTags, tag_types
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.settings import WordChoice
 from oddshift.mechanisms.word_channels import NoiseCharacter
+from oddshift.model.records import Split
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
@@ -171,13 +172,21 @@ class TextCodec(Codec):
         unseen = encoded.counts.unseen
         return (f"{unseen} of the marks stand for words that no fit document has", *self.notes)
 
-    def coverage(self, encoded: EncodedText) -> Coverage:
-        """What happened to the words of each kind in some texts, and how many names the detectors may have missed."""
-        finders = self.finders.detectors if self.extra_detector is None else self.all_finders.detectors
-        names = tuple(detector.name for detector in finders)
-        return Coverage(
-            detectors=names, counts=encoded.counts, recall=None if self.findings is None else self.findings.recall
+    def found_points(self, encoded: EncodedText, split: Split) -> FoundPoints:
+        """What was found in some texts, by the kinds of the detectors."""
+        counts = encoded.counts.kinds
+        kinds = tuple(dict.fromkeys((*encoded.kinds, *counts)))
+        times = np.zeros((len(kinds), len(self.space)), dtype=np.int64)
+        np.add.at(times, (encoded.kind_of_slot, encoded.records.points), 1)
+        marked, left = (
+            tuple(getattr(counts[kind], name) if kind in counts else 0 for kind in kinds) for name in ("marked", "left")
         )
+        recall = None if self.findings is None else self.findings.recall
+        return FoundPoints(kinds, times, marked, left, recall, nearest_or_none(self.space, self.tiers))
+
+    def texts_in(self, encoded: EncodedText) -> EncodedText:
+        """All of it."""
+        return encoded
 
     def encode(self, columns: Columns, first: int = 1, found: Sequence[Spans] | None = None) -> EncodedText:
         """Texts with their secrets; each row is a document, with users and subgroups where they are known.
@@ -278,7 +287,6 @@ class TextCodec(Codec):
                 surnames=tuple(finders.known.surnames),
                 labels=tuple(finders.known.surnames.values()),
                 ordinary=tuple(sorted(finders.known.ordinary)),
-                joined=finders.joined,
             ),
         )
         return settings, vocabulary
@@ -296,7 +304,7 @@ class TextCodec(Codec):
             masked=vocabulary.masked,
         )
         detectors = tuple(made_detector(kept) for kept in vocabulary.detectors)
-        return cls(settings, lexicon, Finders(detectors, vocabulary.names.known, vocabulary.names.joined))
+        return cls(settings, lexicon, Finders(detectors, vocabulary.names.known))
 
     @cached_property
     def all_finders(self) -> Finders:
@@ -315,7 +323,7 @@ def _fitted(
     texts, stop = cells.documents, stop_words()
     finders = Finders(tuple(detectors))
     alone = finders.detect(texts)
-    finders = finders.taught(texts, alone, joins=settings.join_names)
+    finders = finders.taught(texts, alone)
     tokens, found, spans = finders.find(cells, settings.tokeniser, alone)
     seen = tokens.occurrences
     known = vectors_from_text(seen) if vectors is None else vectors

@@ -12,6 +12,7 @@ from oddshift.base.arrays import IntArray, one_of, whole
 from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.data.codecs.codec import Columns, length_of
 from oddshift.data.codecs.text.casing import CASINGS
+from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.codecs.text.own_vectors import FROM_TEXT
 from oddshift.data.codecs.text.tokens import TOKENISERS
 from oddshift.data.detectors.kinds import default_rule
@@ -85,8 +86,6 @@ class TextSettings:
     """The distance between word vectors: a name of `METRICS`."""
     tokeniser: Literal["spacy", "plain"] = "spacy"
     """How texts are cut into words: by spaCy's English rules, or by letters, digits and marks alone."""
-    join_names: bool = False
-    """Whether a name of several words that was found at least twice is one secret."""
     joint_by: Literal["document", "sentence", "user"] = "document"
     """What attackers read together."""
     near_duplicates: bool = True
@@ -128,6 +127,10 @@ class TextSettings:
     def renamed(self) -> tuple[str, ...]:
         """The column whose names are replaced by pseudonyms on release: who wrote a text, unless it is text itself."""
         return (self.user,) if self.user and self.user not in self.text else ()
+
+    def documents(self, columns: Columns) -> list[str]:
+        """One text for each row."""
+        return TextCells.of(columns, self.text).documents
 
     def wanted(self, names: Sequence[str]) -> tuple[str, ...]:
         """The columns that are read."""

@@ -125,7 +125,7 @@ class ShortTexts:
 
     def _encoded(self, name: str, text: str, spans: Sequence[Spans]) -> ShortText | None:
         words = words_of(text, self.settings.tokeniser)
-        for part in (*(part for part in spans if part.is_exact), *self.finders.joined_names([text])):
+        for part in (part for part in spans if part.is_exact):
             words = _merged(words, _rows(part))
         known = self._known
         facts = [known.get(form) or self._fact(form) for form, _ in words]

@@ -10,36 +10,32 @@ America"), which say nothing about whose name it is.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.codecs.text.tokens import Tokens
-from oddshift.data.detectors import Detector, Gazetteer, KnownNames, known_names, linked, stop_words
+from oddshift.data.detectors import Detector, KnownNames, known_names, linked, stop_words
 from oddshift.data.detectors.names import LINKED_LABELS, without_possessive
 from oddshift.data.detectors.spans import Spans
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Finders:
-    """Detectors in the order of use; `known` links names, `joined` are names of several words that count as one word.
+    """Detectors in the order of use; `known` links names.
 
-    Matches of exact detectors (a listed name, a number of a fixed form) are one token each, and so is every name of
-    `joined`.
+    Matches of exact detectors (a listed name, a number of a fixed form) are one token each.
     """
 
     detectors: tuple[Detector, ...] = ()
     known: KnownNames = field(default_factory=KnownNames)
-    joined: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Counts only; never a name."""
-        return f"Finders({len(self.detectors)} detectors, {self.known!r}, {len(self.joined)} joined names)"
+        return f"Finders({len(self.detectors)} detectors, {self.known!r})"
 
     def also(self, detector: Detector) -> Finders:
         """The same with one more detector."""
@@ -49,12 +45,11 @@ class Finders:
         """What each detector finds on its own."""
         return [_names_alone(detector.detect(texts), texts) for detector in self.detectors]
 
-    def taught(self, texts: Sequence[str], found: Sequence[Spans], *, joins: bool) -> Finders:
-        """The same finders after they have read the fit texts; with `joins` names found at least twice are one word."""
+    def taught(self, texts: Sequence[str], found: Sequence[Spans]) -> Finders:
+        """The same finders after they have read the fit texts."""
         guesses = [part for part in found if not part.is_exact]
         people = _together([part.only(LINKED_LABELS) for part in guesses])
-        known = KnownNames() if people is None else known_names(texts, people)
-        return replace(self, known=known, joined=tuple(_repeated_names(texts, found)) if joins else ())
+        return self if people is None else replace(self, known=known_names(texts, people))
 
     def find(
         self, cells: TextCells, tokeniser: str, found: Sequence[Spans] | None = None
@@ -68,8 +63,6 @@ class Finders:
         tokens = cells.tokens(tokeniser)
         for part in spans:
             tokens = tokens.merged(part) if part.is_exact else tokens
-        for part in self.joined_names(texts):
-            tokens = tokens.merged(cells.inside(part))
         return tokens, found_tokens(tokens, spans, stop_words()), spans
 
     def spans(self, texts: Sequence[str], found: Sequence[Spans] | None = None) -> list[Spans]:
@@ -77,14 +70,6 @@ class Finders:
         spans = self.detect(texts) if found is None else list(found)
         people = _together([part.only(LINKED_LABELS) for part in spans if not part.is_exact])
         return spans if people is None else [*spans, linked(texts, people, self.known)]
-
-    def joined_names(self, texts: Sequence[str]) -> list[Spans]:
-        """Where names of several words stand that count as one word."""
-        return [self._listed.detect(texts)] if self.joined else []
-
-    @cached_property
-    def _listed(self) -> Gazetteer:
-        return Gazetteer(self.joined, keep_case=True, cover_surnames=False)
 
 
 def _together(parts: Sequence[Spans]) -> Spans | None:
@@ -109,15 +94,6 @@ def _names_alone(found: Spans, texts: Sequence[str]) -> Spans:
         if texts[document][stop - 1] in "'’s":
             end[i] = start + len(without_possessive(texts[document][start:stop]))
     return Spans(found.document, found.start, end, found.label, found.labels, found.is_exact)
-
-
-def _repeated_names(texts: Sequence[str], spans: Sequence[Spans]) -> list[str]:
-    """Names of several words that the detectors found at least twice in the texts."""
-    times: Counter[str] = Counter()
-    for found in spans:
-        rows = zip(found.document.tolist(), found.start.tolist(), found.end.tolist(), strict=True)
-        times.update(texts[d][a:b] for d, a, b in rows)
-    return [name for name, n in times.items() if n >= 2 and len(name.split()) > 1]
 
 
 _IN_ANY_CASING = "the an of and for with to at by from this that these those last next every 's ’s"
