@@ -84,6 +84,12 @@ class KeptNames:
     labels: tuple[str, ...]
     ordinary: tuple[str, ...]
 
+    @classmethod
+    def of(cls, known: KnownNames) -> KeptNames:
+        """In plain fields."""
+        surnames, labels = tuple(known.surnames), tuple(known.surnames.values())
+        return cls(surnames=surnames, labels=labels, ordinary=tuple(sorted(known.ordinary)))
+
     @property
     def known(self) -> KnownNames:
         """In the form that the linking of names uses."""

@@ -283,11 +283,7 @@ class TextCodec(Codec):
             kinds=tuple(lexicon.everywhere.values()),
             masked=lexicon.masked,
             detectors=tuple(kept_detector(detector) for detector in finders.detectors),
-            names=KeptNames(
-                surnames=tuple(finders.known.surnames),
-                labels=tuple(finders.known.surnames.values()),
-                ordinary=tuple(sorted(finders.known.ordinary)),
-            ),
+            names=KeptNames.of(finders.known),
         )
         return settings, vocabulary
 
