@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from studies.paper import cell_runs, reproductions
-from studies.paper.cell_runs import run_cells
+from studies.paper.cell_runs import changed_cells, run_cells
 from studies.paper.cell_store import Cell, FinishedCell, plain_values, read_cell, read_cells, write_cell
 from studies.paper.reproduction import Place, Reproduction, ReproductionOptions
 from studies.paper.reproductions import REPRODUCTIONS
@@ -177,7 +177,7 @@ import sys, time
 from pathlib import Path
 from studies.paper import reproductions as r
 from studies.paper.reproduction import Place, Reproduction
-from studies.paper.cell_runs import run_cells
+from studies.paper.cell_runs import changed_cells, run_cells
 from studies.paper.cell_store import Cell
 def compute(cell, place):
     if cell.key == "k1" and len(sys.argv) > 2:
@@ -284,3 +284,23 @@ def test_packages_that_are_not_installed_are_named_with_their_extra(place, count
 def test_every_package_of_a_reproduction_has_an_extra():
     needed = {package for found in REPRODUCTIONS.values() for package in found.packages}
     assert needed == set(cell_runs.EXTRA_OF_PACKAGE)
+
+
+KEPT = Path(__file__).resolve().parent.parent / "docs" / "results"
+
+
+def test_kept_cells_are_bit_for_bit_those_of_a_fresh_run():
+    cells = [cell for name in ("toy", "propositions", "non-convexity") for cell in cells_of(name)]
+    assert changed_cells(cells, Place(KEPT, KEPT, KEPT)) == []
+
+
+def test_a_cell_with_other_values_is_named_when_it_is_run_afresh(place, counted):
+    place.data.mkdir()
+    cells = cells_of("squares")
+    with pytest.raises(InvalidInput, match=r"squares/k0.json is not there"):
+        changed_cells(cells, place)
+    kept = run_cells(cells, place).cells
+    assert changed_cells(cells, place) == []
+    write_cell(place.results, replace(kept[1], values={"square": 1 + 1e-9}))
+    assert changed_cells(cells, place) == ["squares/k1.json"]
+    assert read_cell(place.results / "squares" / "k1.json").values == {"square": 1 + 1e-9}, "nothing is kept"

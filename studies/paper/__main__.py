@@ -17,6 +17,7 @@ from oddshift.base.execution import SERIAL, Execution
 
 if TYPE_CHECKING:
     from studies.paper.cell_runs import Outcome
+    from studies.paper.cell_store import Cell
     from studies.paper.reproduction import Place, ReproductionOptions
 
 EVERYTHING = "all"
@@ -30,11 +31,11 @@ def reproduce(
     data: Annotated[Path | None, typer.Option(help="Folder of the corpora; by default ODDSHIFT_DATA.")] = None,
     seeds: Annotated[int, typer.Option(help="Number of seeds for each cell that uses randomness.")] = 3,
     scale: Annotated[str, typer.Option(help="small or full.")] = "small",
-    literal: Annotated[bool, typer.Option(help="Retrain every network as the paper does: many CPU hours.")] = False,
     out: Annotated[Path, typer.Option(help="Folder of the cells; the page is written next to it.")] = Path(
         "oddshift-results"
     ),
     workers: Annotated[int, typer.Option(help="Number of cells computed at the same time.")] = 1,
+    check: Annotated[bool, typer.Option(help="Run finished cells afresh, keep nothing, and compare.")] = False,
     as_json: Json = False,
 ) -> None:
     """Compute a table or figure of the paper again, one JSON file for each cell; finished cells are skipped.
@@ -59,9 +60,12 @@ def reproduce(
     family, _, start = name.partition("/")
     if family not in {EVERYTHING, *REPRODUCTIONS}:
         raise InvalidInput(f"{name!r}, expected one of {', '.join([*REPRODUCTIONS, EVERYTHING, PAGE, *studies])}")
-    options = ReproductionOptions(scale=scale, seeds=seeds, literal=literal, start=start)  # type: ignore[arg-type]
+    options = ReproductionOptions(scale=scale, seeds=seeds, start=start)  # type: ignore[arg-type]
     place = Place(data or data_folder(), out, out / ".work")
     names = list(REPRODUCTIONS) if family == EVERYTHING else [family]
+    if check:
+        _check(names, options, place, as_json)
+        return
     _report({each: _run(each, options, place, workers) for each in names}, out, as_json)
 
 
@@ -81,21 +85,38 @@ def _show(found: dict[str, dict[str, str]], as_json: bool) -> None:
             print("\n".join([f"{title}:", *(f"  {name:<{width}}  {about}" for name, about in group.items())]))
 
 
-def _run(name: str, options: ReproductionOptions, place: Place, workers: int) -> Outcome:
-    """All cells of one name; progress goes to standard error."""
-    from studies.paper.cell_runs import run_cells
+def _check(names: list[str], options: ReproductionOptions, place: Place, as_json: bool) -> None:
+    """Compare kept cells with fresh runs; a difference ends with exit code 1."""
+    from studies.paper.cell_runs import changed_cells
+
+    cells = [cell for name in names for cell in _cells(name, options)]
+    changed = changed_cells(cells, place, say=lambda line: print(line, file=sys.stderr, flush=True))
+    said = f"{len(cells)} cells computed again, {len(changed)} with other values: {', '.join(changed) or 'none'}"
+    print(json.dumps({"cells": len(cells), "changed": changed}) if as_json else said)
+    if changed:
+        raise typer.Exit(1)
+
+
+def _cells(name: str, options: ReproductionOptions) -> list[Cell]:
     from studies.paper.reproductions import REPRODUCTIONS
-
-    execution = SERIAL if workers == 1 else Execution("processes", workers)
-    command = f"python -m studies.paper {name} --scale {options.scale}" + (" --literal" if options.literal else "")
-
-    def say(line: str) -> None:
-        print(f"{name}: {line}", file=sys.stderr, flush=True)
 
     cells = [cell for cell in REPRODUCTIONS[name].cells(options) if cell.key.startswith(options.start)]
     if not cells:
         raise InvalidInput(f"{name} has no cell whose key starts with {options.start!r}")
-    return run_cells(cells, place, command=command, execution=execution, say=say)
+    return cells
+
+
+def _run(name: str, options: ReproductionOptions, place: Place, workers: int) -> Outcome:
+    """All cells of one name; progress goes to standard error."""
+    from studies.paper.cell_runs import run_cells
+
+    execution = SERIAL if workers == 1 else Execution("processes", workers)
+    command = f"python -m studies.paper {name} --scale {options.scale}"
+
+    def say(line: str) -> None:
+        print(f"{name}: {line}", file=sys.stderr, flush=True)
+
+    return run_cells(_cells(name, options), place, command=command, execution=execution, say=say)
 
 
 def _report(outcomes: dict[str, Outcome], out: Path, as_json: bool) -> None:

@@ -77,6 +77,20 @@ def run_cells(
     return Outcome(tuple(done[cell.file] for cell in cells), skipped, tuple(reasons))
 
 
+def changed_cells(cells: Sequence[Cell], place: Place, *, say: Say = lambda line: None) -> list[str]:
+    """The files of cells that are kept and whose values are not bit for bit those of a fresh run, which keeps none."""
+    changed = []
+    for cell in cells:
+        kept, why = _kept(cell, data_hashes(cell, place.data), place.results)
+        if kept is None:
+            raise InvalidInput(f"{cell.file} {why or 'is not there'}, expected a finished cell")
+        require_packages(cell.name, REPRODUCTIONS[cell.name].packages)
+        say(f"again: {cell.file}")
+        if plain_values(REPRODUCTIONS[cell.name].compute(cell, place)) != kept.values:
+            changed.append(cell.file)
+    return changed
+
+
 EXTRA_OF_PACKAGE = {"torch": "attackers", "spacy": "text", "scikit-learn": "tables"}
 """The extra of ours that each package belongs to which only some reproductions need."""
 
