@@ -12,9 +12,6 @@ from oddshift.app.init import start
 from oddshift.app.init.columns import columns_of_group
 from oddshift.app.init.roles import roles_of_columns
 from oddshift.app.run import Run
-from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.column_tree import fit_column_tree
-from oddshift.attackers.row_layout import row_layout
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TableCodec, TableSettings
 from oddshift.data.preparation import prepare
@@ -82,14 +79,6 @@ def test_the_audited_records_hold_the_value_of_a_group_once():
     prepared = prepare(od.table(patients(), settings=SETTINGS), 0)
     fit = prepared.split.fit
     assert set(fit.lengths.tolist()) == {5}  # one sex, two tests, two moods
-    known = knowledge(od.Exponential(fit.space, 1.0), prepared.tiers, fit)
-    tree = fit_column_tree(known, row_layout(known))
-    spread = {node.column: node.spread for node in tree.nodes}
-    assert spread[0] is not None, "sex belongs to the patient, though the second row does not show it"
-    np.testing.assert_allclose(np.diag(spread[0]), 1.0, atol=1e-6)
-    assert spread[1] is None
-    parents = {node.column: node.parent for node in tree.nodes}
-    assert parents[1] == 0, "the test of either row hangs below the sex of the patient"
 
 
 def test_rows_far_apart_in_a_file_are_released_alike(tmp_path, monkeypatch):

@@ -9,18 +9,10 @@ import oddshift as od
 from oddshift.app.run import Run, knowledge_of
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.clear_columns import clear_tokens, fit_clear_columns, has_rows
-from oddshift.attackers.column_tree import (
-    ColumnNode,
-    ColumnTree,
-    _spread,
-    _strongest_tree,
-    _ties,
-    fit_column_tree,
-)
 from oddshift.attackers.hidden_classes import RowClasses, fit_row_classes
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.portfolio import fit_portfolio
-from oddshift.attackers.row_layout import RowCells, RowLayout, row_batches, row_cells, row_layout, spread_over_points
+from oddshift.attackers.row_layout import RowLayout, row_batches, row_cells, row_layout, spread_over_points
 from oddshift.audit import AuditSettings
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TableCodec, TableSettings
@@ -134,49 +126,6 @@ def small_layout():
 
 
 @pytest.mark.parametrize("rows", [1, 2])
-def test_the_tree_is_exact_with_columns_of_groups_and_of_rows(rows):
-    root, middle, leaf = laws(2), laws(2, 3), laws(3, 2)
-    spread = 0.8 * np.eye(2) + 0.2 * root
-    tree = ColumnTree(
-        small_layout(),
-        (ColumnNode(0, -1, root, spread), ColumnNode(1, 0, middle, None), ColumnNode(2, 1, leaf, None)),
-    )
-    seen = [RNG.random((1, rows, size)) + 0.05 for size in VALUES]
-
-    def weight(cells):
-        total = 0.0
-        for z in range(2):
-            part = root[z]
-            for x, y, v in cells:
-                part *= spread[z, x] * middle[z, y] * leaf[y, v]
-            total += part
-        return total
-
-    same_up_to_constants(tree.messages(seen), by_enumeration(weight, seen, VALUES, rows))
-
-
-def test_the_tree_is_exact_with_two_columns_of_groups_and_a_root_alone():
-    root, child, alone = laws(2), laws(2, 3), laws(2)
-    spreads = 0.9 * np.eye(2) + 0.1 * root, 0.7 * np.eye(3) + 0.3 * laws(3)
-    tree = ColumnTree(
-        small_layout(),
-        (ColumnNode(0, -1, root, spreads[0]), ColumnNode(1, 0, child, spreads[1]), ColumnNode(2, -1, alone, None)),
-    )
-    seen = [RNG.random((1, 2, size)) + 0.05 for size in VALUES]
-
-    def weight(cells):
-        total = 0.0
-        for z, w in product(range(2), range(3)):
-            part = root[z] * child[z, w]
-            for x, y, v in cells:
-                part *= spreads[0][z, x] * spreads[1][w, y] * alone[v]
-            total += part
-        return total
-
-    same_up_to_constants(tree.messages(seen), by_enumeration(weight, seen, VALUES, 2))
-
-
-@pytest.mark.parametrize("rows", [1, 2])
 def test_classes_are_exact(rows):
     shares, tables = laws(3), tuple(laws(3, size) for size in VALUES)
     model = RowClasses(small_layout(), shares, tables)
@@ -187,60 +136,6 @@ def test_classes_are_exact(rows):
         return float(shares @ each)
 
     same_up_to_constants(model.messages(seen), by_enumeration(weight, seen, VALUES, rows))
-
-
-def test_ties_are_information_less_chance():
-    values = np.stack([RNG.integers(0, 3, 5000), np.zeros(5000, dtype=int), RNG.integers(0, 4, 5000)], axis=1)
-    values[:, 1] = values[:, 0]
-    layout = RowLayout((np.arange(3), np.arange(3), np.arange(4)), np.arange(3))
-    ties = _ties(values, layout)
-    assert ties[0, 1] == pytest.approx(np.log(3), abs=0.01)
-    assert abs(ties[0, 2]) < 0.002
-    values[:, 2] = -1
-    assert (0, 2) not in _ties(values, layout), "columns that never meet have no tie"
-
-
-def test_columns_of_groups_come_first_in_the_tree():
-    ties = {(0, 1): 0.9, (0, 2): 0.2, (1, 2): 0.5, (0, 3): 0.1, (1, 3): 0.3, (2, 3): -1.0}
-    order = _strongest_tree(ties, [False, True, True, False])
-    assert order[0] == (1, -1)
-    assert order[1] == (2, 1)
-    assert dict(order) == {1: -1, 2: 1, 0: 1, 3: 1}
-    assert dict(_strongest_tree({(0, 1): -0.1}, [False, False])) == {0: -1, 1: -1}, "no tie, no edge"
-
-
-def test_agreement_within_groups_is_beyond_chance():
-    law = np.array([0.5, 0.5])
-    document = np.repeat(np.arange(500), 2)
-    value = np.repeat(RNG.integers(0, 2, 500), 2)
-    same = RowCells(np.stack([value, RNG.integers(0, 2, 1000)], axis=1), document)
-    spread = _spread(same, 0, law)
-    assert spread[0, 0] > 0.99
-    np.testing.assert_allclose(spread.sum(axis=1), 1.0)
-    assert _spread(same, 1, law) is None
-    assert _spread(RowCells(same.values[:20], document[:20]), 0, law) is None, "too few to say"
-
-
-def test_an_estimated_tree_finds_the_tie_and_says_nothing_about_noise():
-    known, _ = known_of(survey(1500, np.random.default_rng(1)), CELLS, 2.0)
-    layout = row_layout(known)
-    attacker = LawAttacker(known, fit_column_tree(known, layout), "tree")
-    release = perturb(known.fit, known.mechanism, known.tiers, np.random.default_rng(2))
-    scores = np.zeros((2, 3))
-    for block in attacker.beliefs(release):
-        own = known.mechanism.log_columns(release.outputs[block.positions])
-        tier = known.fit.tier_of_position(known.tiers)[block.positions]
-        truth = known.fit.points[block.positions]
-        for t in range(3):
-            mine, inside = np.flatnonzero(tier == t), np.flatnonzero(known.tiers.labels == t)
-            for k, shift in enumerate((own, block.shift)):
-                total = (known.log_prior + shift)[np.ix_(mine, inside)]
-                at_truth = total[np.arange(len(mine)), np.searchsorted(inside, truth[mine])]
-                scores[k, t] += np.mean(np.log(np.exp(total).sum(axis=1)) - at_truth)
-    gain = scores[0] - scores[1]
-    assert gain[0] > 0.05
-    assert gain[1] > 0.05
-    assert abs(gain[2]) < 0.005
 
 
 def test_clear_columns_two_at_a_time_give_a_third_away():
@@ -337,25 +232,21 @@ def patients(count=450, rng=None):
     return {"id": rows.tolist(), **{name: [f"{name}{x}" for x in cells] for name, cells in values.items()}}
 
 
-def true_tree(layout, codec):
-    """The law that `patients` draws from, as a tree."""
+def true_law(layout, codec):
+    """The law that `patients` draws from, as a class for all that rows of one patient share."""
     order = {domain.name: [int(value[-1]) for value in domain.values] for domain in codec.vocabulary.domains}
-    size = {name: len(values) for name, values in order.items()}
-    column = {name: c for c, name in enumerate(order)}
-    uniform = {name: np.full(size[name], 1.0 / size[name]) for name in order}
-    spread = np.array([[0.8 * (a == b) + 0.2 / 3 for b in order["spread"]] for a in order["stage"]])
-    status = np.array([[0.85 * (int(a == 2) == b) + 0.15 / 2 for b in order["status"]] for a in order["stage"]])
-    sure = {name: np.eye(size[name]) * (1 - 1e-9) + 1e-9 / size[name] for name in order}
-    return ColumnTree(
-        layout,
-        (
-            ColumnNode(column["stage"], -1, uniform["stage"], sure["stage"]),
-            ColumnNode(column["spread"], column["stage"], spread, sure["spread"]),
-            ColumnNode(column["sex"], -1, uniform["sex"], sure["sex"]),
-            ColumnNode(column["arm"], -1, uniform["arm"], sure["arm"]),
-            ColumnNode(column["status"], column["stage"], status, None),
-        ),
+    shared = [name for name in order if name != "status"]
+    kinds = list(product(*(order[name] for name in shared)))
+    at, stage = shared.index("spread"), shared.index("stage")
+    shares = np.array([0.8 * (kind[at] == kind[stage]) + 0.2 / 3 for kind in kinds])
+    laws = {
+        name: np.array([[(1 - 1e-9) * (kind[k] == value) + 1e-9 for value in order[name]] for kind in kinds])
+        for k, name in enumerate(shared)
+    }
+    laws["status"] = np.array(
+        [[0.85 * (int(kind[stage] == 2) == value) + 0.15 / 2 for value in order["status"]] for kind in kinds]
     )
+    return RowClasses(layout, shares / shares.sum(), tuple(laws[name] for name in order))
 
 
 def test_groups_of_rows_leak_nearly_as_much_as_the_true_law_shows():
@@ -366,7 +257,7 @@ def test_groups_of_rows_leak_nearly_as_much_as_the_true_law_shows():
     found = Run(prepared, MechanismSettings(calibrated=True)).audit(settings)
     known = knowledge_of(prepared, MechanismSettings(calibrated=True), 1.0)
     layout = row_layout(known)
-    exact = LawAttacker(known, true_tree(layout, prepared.codec), "true law")
+    exact = LawAttacker(known, true_law(layout, prepared.codec), "true law")
     best = Run(prepared, MechanismSettings(calibrated=True)).audit(settings, [exact]).result
     rates = [
         np.mean([tier.anchored for tier in audit.row(name).tiers])
@@ -393,17 +284,7 @@ def test_classes_of_rows_are_found_and_one_class_is_enough_for_noise():
 def test_the_portfolio_of_a_table_reads_rows():
     known, _ = known_of(survey(), CELLS)
     found = fit_portfolio(known, np.random.default_rng(0))
-    assert {part.name for part in found.parts} & {"column tree", "row classes"}
-
-
-def test_columns_of_many_values_in_few_rows_are_tied_all_the_same():
-    rng = np.random.default_rng(8)
-    first = rng.integers(0, 100, 300)
-    second = np.where(rng.random(300) < 0.8, first // 2, rng.integers(0, 50, 300))
-    values = np.stack([first, second, rng.integers(0, 60, 300)], axis=1)
-    ties = _ties(values, RowLayout((np.arange(100), np.arange(50), np.arange(60)), np.arange(3)))
-    assert ties[0, 1] > 1.0, "six thousand cells and three hundred rows: most of them are empty"
-    assert max(ties[0, 2], ties[1, 2]) < 0.0
+    assert {part.name for part in found.parts} & {"copula", "row classes"}
 
 
 def test_texts_that_look_like_rows_are_read_as_texts_too():

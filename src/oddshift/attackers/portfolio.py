@@ -1,11 +1,11 @@
 """The portfolio: every kind of dependence that counts can show, each weighed by what it predicts on held-out documents.
 
 Any vocabulary: the chain keyed by spacing, chains of second order, ties between places, words of one document in any
-order, copies. A large one also: secrets used again, and where the points of neighbours lie. Rows of a table: a tree of
-columns, hidden classes of rows. Over few points also hidden regimes and hidden classes of places, smoothed through the
-metric; steps over more places (`out_of_reach` says what is left out where points are many). With W, the prior given the
-words around and phrases that hold other secrets, or the clear columns. Nothing is trained again when the mechanism
-changes.
+order, copies. A large one also: secrets used again, and where the points of neighbours lie. Rows of a table: hidden
+classes of rows, a copula of the columns. Over few points also hidden regimes and hidden classes of places, smoothed
+through the metric; steps over more places (`out_of_reach` says what is left out where points are many). With W, the
+prior given the words around and phrases that hold other secrets, or the clear columns. Nothing is trained again when
+the mechanism changes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from oddshift.attackers.chain import fit_gap_chain
 from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes
 from oddshift.attackers.cherry_tree import fit_place_trees, place_threes
 from oddshift.attackers.clear_columns import fit_clear_columns, has_rows
-from oddshift.attackers.column_tree import fit_column_tree
 from oddshift.attackers.combination import Combination, fit_and_combine
 from oddshift.attackers.cooccurrence import Reuse, fit_cooccurrence, fit_copies
 from oddshift.attackers.hidden_classes import fit_row_classes
@@ -94,7 +93,6 @@ def row_parts(layout: RowLayout, seed: int) -> list[PartFit]:
     Texts in which the same kinds of words follow each other look like rows, so these parts never come alone.
     """
     return [
-        lambda known: LawAttacker(known, fit_column_tree(known, layout), "column tree"),
         lambda known: LawAttacker(known, fit_copula_law(known, layout), "copula"),
         lambda known: LawAttacker(
             known, fit_row_classes(known, layout, np.random.default_rng([seed, 5])), "row classes"

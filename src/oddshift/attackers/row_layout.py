@@ -55,12 +55,6 @@ class RowCells:
     values: IntArray
     document: IntArray
 
-    @property
-    def neighbours(self) -> tuple[IntArray, IntArray]:
-        """Rows that follow each other in one document."""
-        first = np.flatnonzero(self.document[1:] == self.document[:-1])
-        return first, first + 1
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RowBatch:
