@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oddshift.adapt import PRESETS, AdaptSettings, AdaptTask, Experiment, Measuring, adapt, rounds, weighted
+from oddshift.adapt import PRESETS, AdaptSettings, AdaptTask, Experiment, Measuring, adapt
 from oddshift.attackers.attacker import Retrained, knowledge
 from oddshift.attackers.chain import fit_plugin
 from oddshift.audit.scan import Budget, scan
@@ -156,14 +156,6 @@ def test_utility_alone_leaves_every_scale_at_one(remap):
     assert last.moved == 0.0
 
 
-def test_privacy_alone_adds_noise_until_nothing_exceeds():
-    made = task(rounds=12)
-    preset = PRESETS["AmPL-P"]
-    steps = list(preset.rounds(measuring(replace(made, settings=preset.settings(made.settings)))))
-    assert steps[-1].outcome.rate < steps[0].outcome.rate
-    assert max(steps[-1].outcome.scales) < 1.0
-
-
 def test_ampl_1_moves_the_first_tier_only_in_its_first_two_readings():
     made = task(rounds=3, rate_weight=5.0)
     for name, others in (("AmPL-1", 1.0), ("AmPL-1-clear", 1e4)):
@@ -172,21 +164,6 @@ def test_ampl_1_moves_the_first_tier_only_in_its_first_two_readings():
         assert {step.outcome.scales[1] for step in steps} == {others}
     clear = steps[0].outcome
     assert clear.tiers[1].top1 == 1.0  # released as it is
-
-
-def test_em_does_not_move():
-    made = task()
-    preset = PRESETS["EM"]
-    steps = list(preset.rounds(measuring(replace(made, settings=preset.settings(made.settings)))))
-    assert [step.outcome.scales for step in steps] == [(1.0, 1.0)]
-
-
-def test_a_stopped_loop_resumes_where_it_was():
-    made = task(rounds=5, rate_weight=3.0, tolerance=1e-6)
-    whole = list(rounds(measuring(made), weighted(made.settings)))
-    first = [step for step, _ in zip(rounds(measuring(made), weighted(made.settings)), range(2), strict=False)]
-    rest = list(rounds(measuring(made), weighted(made.settings), after=first[-1]))
-    assert first + rest == whole
 
 
 def test_the_chosen_scales_are_the_last_that_were_certified(found):
@@ -254,24 +231,9 @@ def test_processes_give_the_same_bits(found):
     assert (spread.grid, spread.chosen, spread.compared) == (found.grid, found.chosen, found.compared)
 
 
-def test_secrets_that_tell_nothing_about_each_other_leave_it_undecided():
-    found = adapt(task(strength=0.0, grid=(0.6, 0.8, 1.0)))
-    assert found.chosen is None
-    assert found.state == "undecided"
-    assert found.proposed == (1.0, 1.0)
-    assert "no joint structure was found by plugin" in found.warnings[0]
-
-
 def test_too_few_documents_are_refused_before_any_work():
     with pytest.raises(InvalidInput, match=r"delta=0.001 cannot be certified.*needs \d+ independent units"):
         adapt(task(delta=0.001))
-
-
-def test_an_unreachable_delta_says_the_smallest_bound_and_what_would_help():
-    found = adapt(task(delta=0.02, grid=(0.95, 1.0)))
-    assert found.chosen is None
-    assert found.evidence == ()
-    assert "larger delta" in found.warnings[0]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import oddshift as od
 from oddshift.adapt import (
     PRESETS,
     AdaptSettings,
@@ -17,18 +16,14 @@ from oddshift.adapt import (
     ScaledOutcome,
     TierOutcome,
     adapt,
-    crossing,
     goals_of,
-    project,
     rounds,
     weighted,
 )
 from oddshift.adapt.certification import sequence
 from oddshift.adapt.goals import SingleRelease
 from oddshift.adapt.readers import Readers
-from oddshift.adapt.release_form import KEPT, ReleaseForm
 from oddshift.adapt.search import diagonal, first_scales, front
-from oddshift.adapt.tier_forms import chosen_form
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import Retrained, knowledge
 from oddshift.attackers.chain import fit_plugin
@@ -39,7 +34,6 @@ from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import load, save
 from oddshift.evidence.certificates import verify
 from oddshift.mechanisms import Mask, Tiered
-from oddshift.mechanisms.utility import constant_output, effective_outputs, expected_loss
 from oddshift.model.records import Records, Split
 from oddshift.model.tiers import Tiers
 from worlds import ring
@@ -230,52 +224,12 @@ def test_every_attacker_that_learned_is_part_of_the_certificate():
 # forms of a release
 
 
-def line(spread):
-    """Points on a line with one much more likely than the others."""
-    space = od.Space(np.arange(20.0)[:, None] + 1.0)
-    weights = np.full(20, 0.2 / 19)
-    weights[10] = 0.8
-    return ReleaseForm(od.Channel.of(od.Exponential(space, spread)), weights, "euclidean")
-
-
-def test_a_remapping_that_collapses_is_refused_by_default():
-    plain = line(0.05)
-    settings = AdaptSettings(epsilon=1.0, delta=0.1, cost="euclidean")
-    constant = constant_output(plain.mechanism.space, plain.weights, "euclidean")[1]
-    moved = chosen_form(plain, replace(settings, remap="always"), lambda: constant)
-    assert moved.form.effective_outputs < KEPT * plain.effective_outputs
-    assert moved.form.loss < plain.loss
-    assert chosen_form(plain, settings, lambda: constant, True).form is plain
-    found = chosen_form(plain, settings, lambda: constant)
-    assert not found.remapped
-    assert found.reason == f"not remapped: 1.0 of {plain.effective_outputs:.1f} effective outputs would be left"
-
-
-def test_a_remapping_that_keeps_outputs_and_costs_less_is_taken():
-    plain = replace(line(1.5), weights=np.full(20, 0.05))
-    settings = AdaptSettings(epsilon=1.0, delta=0.1, cost="euclidean")
-    constant = constant_output(plain.mechanism.space, plain.weights, "euclidean")[1]
-    found = chosen_form(plain, settings, lambda: constant)
-    assert found.remapped
-    assert found.form.loss == pytest.approx(expected_loss(found.form.mechanism, plain.weights, "euclidean"))
-    assert found.form.effective_outputs == pytest.approx(effective_outputs(found.form.mechanism, plain.weights))
-    assert found.form.loss <= found.plain.loss
-    assert not chosen_form(plain, settings, lambda: found.form.loss).remapped  # one constant output costs no more
-
-
 @pytest.mark.parametrize(("given", "meant"), [(True, "always"), (False, "never"), ("auto", "auto")])
 def test_older_files_say_true_and_false(given, meant, tmp_path):
     settings = AdaptSettings(epsilon=1.0, delta=0.1, remap=given, success={"PII": 0.2})
     assert settings.remap == meant
     save(tmp_path / "asked.json", settings)
     assert load(tmp_path / "asked.json", AdaptSettings) == settings
-
-
-def test_always_and_never_are_what_they_say():
-    plain = line(0.05)
-    for remap, expected in (("always", True), ("never", False)):
-        settings = AdaptSettings(epsilon=1.0, delta=0.1, cost="euclidean", remap=remap)
-        assert chosen_form(plain, settings, lambda: 0.0).remapped is expected
 
 
 def test_the_result_says_in_which_form_it_is_released():
@@ -480,12 +434,3 @@ def test_where_no_part_has_weight_at_the_largest_scale_none_is_weighed_at_smalle
         assert read.known.tiers.scales == scales
     assert not blind.has_weights
     assert weighed == []
-
-
-def test_a_crossing_meets_the_goal_with_few_points():
-    made = measuring(task(grid=(0.2, 0.4, 0.6, 0.8, 1.0)))
-    goals = Goals(0.1, {})
-    ladder = crossing(made, goals)
-    assert min(goals.strain(p) for p in ladder) <= 1.0
-    assert len(made.known) <= 35
-    assert project([0.9, 0.5], 0.1, 1.0).tolist() == [0.7, 0.7]

@@ -1,4 +1,7 @@
-"""Adaptation without documents: projection, fronts, volumes and the order of a sequence, against obvious versions."""
+"""Adaptation without documents: projection, fronts, volumes and the order of a sequence, against obvious versions.
+
+Where noise begins to pay: between a multiple that costs too much and one that does not, to a few per cent.
+"""
 
 import itertools
 
@@ -6,7 +9,6 @@ import numpy as np
 import pytest
 
 from oddshift.adapt import (
-    AdaptSettings,
     Goals,
     ScaledOutcome,
     TierOutcome,
@@ -15,10 +17,10 @@ from oddshift.adapt import (
     hypervolume,
     project,
     uniform_outcomes,
-    weighted,
 )
-from oddshift.adapt.certification import LONGEST, SAFER, sequence
+from oddshift.adapt.certification import sequence
 from oddshift.adapt.evaluation import is_admissible
+from oddshift.adapt.notes import MOST, STEPS, break_even
 
 
 def made(scales, rate, loss, *, gain=1.0):
@@ -95,34 +97,6 @@ def test_the_hypervolume_is_the_share_of_the_box_that_is_beaten(seed):
     assert hypervolume(points, (0.9, 0.8)) == pytest.approx(beaten.mean(), abs=0.015)
 
 
-def test_the_objective_weighs_rate_and_loss():
-    settings = AdaptSettings(epsilon=1.0, delta=0.1, rate_weight=2.0, loss_weight=3.0)
-    assert weighted(settings)(made((0.5, 0.5), 0.1, 0.2)) == pytest.approx(0.8)
-
-
-def test_a_sequence_runs_from_safe_to_daring_and_leaves_out_what_cannot_be_certified():
-    goals = Goals(0.1, {})
-    rates = np.linspace(0.0, 0.2, 61)
-    points = [made((0.1, 0.2 + 0.01 * k), rate, 1.0 - 0.01 * k) for k, rate in enumerate(rates)]
-    found = sequence(points, goals)
-    assert len(found) == SAFER + LONGEST
-    assert all(a.loss > b.loss for a, b in itertools.pairwise(found))
-    assert found[0].rate <= 0.01  # far below delta
-    assert found[-1].rate <= 0.1 < rates[-1]
-
-
-def test_scales_where_the_attacker_learned_come_before_those_where_it_did_not():
-    idle, keen = made((0.9, 0.9), 0.0, 0.1, gain=0.1), made((0.5, 0.5), 0.01, 0.5)
-    assert sequence([idle, keen], Goals(0.1, {})) == (keen,)
-    assert sequence([idle, keen], Goals(0.1, {}), carried=True) == (keen, idle)  # to fall back on
-
-
-def test_where_nothing_was_learned_within_the_goals_the_others_are_tested():
-    idle, wild = made((0.5, 0.5), 0.0, 0.5, gain=0.1), made((0.9, 0.9), 0.4, 0.1)
-    assert sequence([idle, wild], Goals(0.1, {})) == (idle,)
-    assert sequence([wild], Goals(0.1, {})) == ()
-
-
 def test_noise_under_which_nothing_is_learned_comes_first_where_the_rest_may_fail():
     idle = [made((s, s), 0.0, 1.2 - s, gain=0.1) for s in (0.5, 0.7, 0.95)]
     keen = made((0.8, 0.8), 0.06, 0.4)  # more than half of delta: it may fail
@@ -135,3 +109,24 @@ def test_a_sequence_begins_with_more_noise_than_the_front_where_nothing_exceeds(
     found = sequence(points, Goals(0.1, {}))
     assert [p.scales[0] for p in found] == pytest.approx([0.1, 0.4, 0.6, 0.9])
     assert found[-1] == points[-1]
+
+
+@pytest.mark.parametrize("place", [1.01, 1.9, 2.0, 7.3, 60.0])
+def test_the_place_is_found_from_above_to_a_few_per_cent(place):
+    found = break_even(lambda multiple: place / multiple, 1.0)
+    assert place < found < place * 2.0 ** (1.0 / 2**STEPS) * 1.001
+
+
+def test_a_budget_that_pays_already_stays():
+    assert break_even(lambda multiple: 0.2, 0.3) == 1.0
+
+
+def test_what_never_pays_is_not_a_number():
+    assert break_even(lambda multiple: 0.3, 0.3) is None
+    assert break_even(lambda multiple: 2 * MOST / multiple, 1.0) is None
+
+
+def test_few_losses_are_computed():
+    asked = []
+    break_even(lambda multiple: asked.append(multiple) or 5.0 / multiple, 1.0)
+    assert len(asked) <= 2 + np.ceil(np.log2(5.0)) + STEPS

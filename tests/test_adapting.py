@@ -109,14 +109,6 @@ def test_bad_input_is_one_line_and_leaves_no_policy(text, message, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_tiered_noise_is_refused_for_secret_tiers(tmp_path):
-    text = config(mechanism='name = "tiered"\nscales = [1.0, 1.0]').replace(
-        "documents = 500", "documents = 500\nis_public = false"
-    )
-    with pytest.raises(InvalidInput, match="promises nothing across secret tiers, expected path"):
-        run_adapt(text, tmp_path)
-
-
 def test_the_command_prints_what_comes_next_and_its_exit_code_is_the_answer(run, tmp_path):
     folder, found = run
     file = tmp_path / "people.toml"

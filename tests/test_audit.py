@@ -66,15 +66,6 @@ def test_controls_are_always_there_and_own_never_exceeds_its_exact_epsilon(stron
     assert result.row("null").gain < 0
 
 
-def test_it_says_whether_one_release_alone_exceeds_the_budget(strong):
-    split, known, _, _ = strong
-    exact = EM.exact_epsilon
-    for epsilon, exceeds in ((exact, False), (exact * (1 + 1e-6), False), (exact * (1 - 1e-6), True)):
-        result = audit(split, known, [], AuditSettings(epsilon=epsilon, worst_positions=5))
-        assert result.single_exceeds is exceeds
-        assert any("one release alone already exceeds" in note for note in result.warnings) is exceeds
-
-
 def test_a_broken_mechanism_is_found_out(strong):
     split, known, plugin, exact = strong
     result = audit(split, known, [plugin, exact], AuditSettings(epsilon=1.0, delta=0.05))

@@ -53,22 +53,6 @@ def test_truncation_radius_bounds_the_far_mass():
     assert truncation_radius(2, 1.0, 0.9) == 0.0
 
 
-def test_geometric_by_hand():
-    a = np.exp(-0.7)
-    rows = np.array(
-        [[1 / (1 + a), a * (1 - a) / (1 + a), a**2 / (1 + a)], [a / (1 + a), (1 - a) / (1 + a), a / (1 + a)]]
-    )
-    got = np.exp(Geometric(Space([[0.0], [1.0], [2.0]]), 0.7).log_matrix)
-    assert got[:2] == pytest.approx(rows)
-    assert got[2] == pytest.approx(rows[0][::-1])
-
-
-def test_randomized_response_uses_the_smallest_distance():
-    response = RandomizedResponse(LINE, 2.0)
-    assert np.exp(response.log_matrix[0]) == pytest.approx(np.array([np.e**2, 1, 1]) / (np.e**2 + 2))
-    assert response.exact_epsilon == pytest.approx(2.0)
-
-
 def test_mask_says_nothing_about_any_number_of_points():
     mask = Mask(Space(np.arange(20_000.0)[:, None]))
     assert (mask.exact_epsilon, mask.claimed_epsilon, mask.n_outputs, mask.outputs) == (0.0, 0.0, 1, None)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import oracles
 from oddshift import InvalidInput, Remap, Space, Tiered, Tiers
 from oddshift.mechanisms.channel import Channel
 
@@ -36,18 +35,6 @@ def test_inside_a_tier_it_is_the_exponential_mechanism_on_that_tier():
         np.testing.assert_allclose(np.exp(rows[np.ix_(inside, inside)]), weight / weight.sum(axis=1, keepdims=True))
 
 
-def test_the_exact_epsilon_is_that_of_the_restricted_mechanism():
-    kept = mechanism()
-    by_tier = [np.flatnonzero(tier == LABELS) for tier in range(3)]
-    scanned = max(
-        oracles.log_epsilon(kept.log_matrix[np.ix_(g, g)], kept.space.distances[np.ix_(g, g)]) for g in by_tier
-    )
-    assert kept.exact_epsilon == pytest.approx(scanned, rel=1e-12)
-    assert kept.exact_epsilon <= kept.claimed_epsilon
-    free = Tiered(Space(POINTS), tiers(), 2.0)
-    assert kept.exact_epsilon != pytest.approx(free.exact_epsilon, rel=1e-6)  # other normalisers, another ε
-
-
 def test_columns_of_the_candidates_of_a_tier_and_of_any_points():
     kept = mechanism()
     tier = np.flatnonzero(LABELS == 1)
@@ -55,17 +42,6 @@ def test_columns_of_the_candidates_of_a_tier_and_of_any_points():
         np.testing.assert_allclose(
             kept.candidate_columns(outputs, points), kept.log_matrix.T[np.ix_(outputs, points)], rtol=1e-12
         )
-
-
-def test_draws_are_those_of_the_rows_and_wrong_uniforms_are_refused():
-    kept, z = mechanism(), np.random.default_rng(3).random(24)
-    rows = np.exp(kept.log_matrix).cumsum(axis=1)
-    expected = [int(np.searchsorted(row, u, side="right")) for row, u in zip(rows, z, strict=True)]
-    assert kept.invert(np.arange(24), z).tolist() == expected
-    with pytest.raises(InvalidInput, match="z has 23 uniforms, expected 24"):
-        kept.invert(np.arange(24), z[1:])
-    with pytest.raises(InvalidInput, match="expected uniforms in"):
-        kept.invert(np.arange(24), np.full(24, 1.0))
 
 
 def test_points_in_no_tier_are_released_among_themselves_at_the_largest_scale():

@@ -1,4 +1,10 @@
-"""The optimal mechanism against a dense solver, against its guarantee, and against known optima."""
+"""The optimal mechanism against a dense solver, against its guarantee, and against known optima.
+
+Pairs that stand for all pairs: their paths against the dilation that they claim.
+
+
+Channels that are nearly private, made private: against the constraints themselves, and against what it costs.
+"""
 
 import numpy as np
 import pytest
@@ -11,7 +17,7 @@ from oddshift.mechanisms.channel import Geometric
 from oddshift.mechanisms.epsilon import true_epsilon
 from oddshift.mechanisms.exponential import Exponential
 from oddshift.mechanisms.interior_point import Solution
-from oddshift.mechanisms.optimal import Optimal
+from oddshift.mechanisms.optimal import Optimal, greedy_spanner, made_private, not_implied, sparsest_needed
 from oddshift.model.space import Space
 
 
@@ -211,3 +217,104 @@ def test_a_grid_of_scattered_points_under_any_prior_has_a_small_proven_gap(prior
     best = Optimal(space, 1.0, weights, "euclidean")
     assert best.relative_gap < 1e-6
     assert best.exact_epsilon <= 1.0
+
+
+def longest_detour(edges, distances):
+    """The largest ratio between the shortest path along the edges (Floyd-Warshall) and the distance."""
+    ways = np.where(edges, distances, np.inf)
+    np.fill_diagonal(ways, 0.0)
+    for stop in range(len(ways)):
+        ways = np.minimum(ways, ways[:, stop, None] + ways[None, stop, :])
+    apart = ~np.eye(len(ways), dtype=bool)
+    return (ways[apart] / distances[apart]).max()
+
+
+DISTANCES = Space(np.random.default_rng(0).random((30, 2))).distances
+GRID = Space([[i, j] for i in range(6) for j in range(6)]).distances
+
+
+def test_a_greedy_spanner_has_the_dilation_it_says():
+    edges, stretch = greedy_spanner(DISTANCES, 1.4)
+    assert longest_detour(edges, DISTANCES) == pytest.approx(stretch)
+    assert stretch <= 1.4
+    assert edges.sum() < 30 * 29 / 2
+
+
+def test_a_spanner_that_reaches_its_limit_says_that_it_spans_nothing():
+    assert greedy_spanner(DISTANCES, 1.4, limit=10).stretch == np.inf
+
+
+def test_pairs_that_others_do_not_imply_keep_every_distance():
+    edges = not_implied(GRID)
+    assert longest_detour(edges, GRID) == pytest.approx(1.0, abs=1e-12)
+    assert not edges[0, 2]  # the point between them lies on the way
+    assert edges[0, 1]
+
+
+@pytest.mark.parametrize("limit", [10_000, 400, 200, 80])
+def test_the_finest_spanner_within_a_limit(limit):
+    edges, stretch = sparsest_needed(GRID, limit)
+    assert edges.sum() <= limit or stretch == 1.0
+    assert (edges == edges.T).all()
+    assert longest_detour(edges, GRID) == pytest.approx(stretch)
+
+
+def test_fewer_edges_stretch_further_and_a_limit_below_a_tree_gives_a_tree():
+    stretches = [sparsest_needed(GRID, limit).stretch for limit in (10_000, 400, 200)]
+    assert stretches == sorted(stretches)
+    assert stretches[0] == 1.0 < stretches[1]
+    assert sparsest_needed(GRID, 4).edges.sum() == 2 * 35
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1e-6, 0.3, 1.0, 40.0, 900.0]))
+@settings(max_examples=40, deadline=None)
+def test_any_rows_become_a_private_channel(seed, epsilon):
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(1, 7, size=2)
+    space = Space(rng.normal(size=(n, 2)))
+    table = made_private(rng.dirichlet(np.ones(m), n), np.full(n, 1.0 / n), space.distances, epsilon)
+    assert np.isfinite(table).all()
+    assert np.exp(table).sum(axis=1) == pytest.approx(1.0, abs=1e-12)
+    assert true_epsilon(table, space.distances) <= epsilon
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-9, 1e-6, 1e-3])
+def test_a_private_channel_moves_no_more_than_its_error(error):
+    rng = np.random.default_rng(4)
+    space = Space(rng.normal(size=(20, 2)))
+    prior = np.full(20, 0.05)
+    rows = np.exp(Exponential(space, 1.0).log_matrix)
+    broken = rows * (1.0 + error * rng.uniform(-1.0, 1.0, rows.shape))
+    epsilon = Exponential(space, 1.0).exact_epsilon
+    table = made_private(broken / broken.sum(axis=1, keepdims=True), prior, space.distances, epsilon)
+    moved = np.abs(np.exp(table) - rows).sum(axis=1).max()
+    nearest = np.where(np.eye(20, dtype=bool), np.inf, space.distances).min()
+    assert moved <= 10.0 * error / (1.0 - np.exp(-epsilon * nearest)) + 1e-9
+
+
+def test_outputs_that_no_point_releases_stay_possible_from_all_of_them():
+    table = made_private(
+        np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([0.5, 0.5]), np.array([[0.0, 1.0], [1.0, 0.0]]), 1.0
+    )
+    assert np.isfinite(table).all()
+    assert np.exp(table[:, 1]).max() < 1e-9
+
+
+def test_negative_entries_count_as_nothing():
+    table = made_private(
+        np.array([[1.1, -0.1], [0.5, 0.5]]), np.array([0.5, 0.5]), np.array([[0.0, 1.0], [1.0, 0.0]]), 1.0
+    )
+    assert true_epsilon(table, [[0.0, 1.0], [1.0, 0.0]]) <= 1.0
+
+
+def test_it_fills_up_until_the_exact_epsilon_agrees(monkeypatch):
+    found = []
+
+    def strict(table, distances):
+        found.append(true_epsilon(table, distances))
+        return found[-1] + 0.5  # as if rounding had cost half of the budget
+
+    monkeypatch.setattr(optimal, "true_epsilon", strict)
+    made_private(np.eye(2), np.array([0.5, 0.5]), np.array([[0.0, 1.0], [1.0, 0.0]]), 1.0)
+    assert len(found) > 2
+    assert found[-1] <= 0.5

@@ -1,4 +1,7 @@
-"""The prior given the place: it is no leak, it counts where it predicts, and no part takes it for evidence."""
+"""The prior given the place: it is no leak, it counts where it predicts, and no part takes it for evidence.
+
+The prior of places: trusted as far as it predicts the trips of others.
+"""
 
 from dataclasses import replace
 
@@ -8,7 +11,8 @@ from studies.place_worlds import independent, routes, tied
 from studies.world_laws import LENGTH, POINTS, copies, pick
 from studies.worlds import exact_attacker
 
-from oddshift.attackers.attacker import knowledge
+import oddshift as od
+from oddshift.attackers.attacker import knowledge, place_law
 from oddshift.attackers.candidate_sampling import prior_part
 from oddshift.attackers.combination import Combination
 from oddshift.attackers.controls import Own
@@ -192,3 +196,58 @@ def test_next_to_words_the_place_still_counts():
     own = log_score(Own(known), here)
     assert own - log_score(single(found), here) > 0.9 * (own - log_score(single(plain), here)) > 0.4
     assert scanned(found, here).anchored.mean() < 0.002  # what a chance agreement of held-out secrets may leave
+
+
+SIZE = 12
+
+
+def streets():
+    """The crossings of a square city, half a kilometre apart."""
+    row, column = np.divmod(np.arange(SIZE * SIZE), SIZE)
+    return od.Space(np.stack([38.0 + 0.0045 * row, 23.7 + 0.0057 * column], axis=1), "haversine")
+
+
+def walks(users, trips=3, fixes=30, seed=0):
+    """Each user stays in a corner of his own, waits often and steps to a neighbour otherwise."""
+    rng = np.random.default_rng(seed)
+    documents, whose = [], []
+    for user in range(users):
+        home = rng.integers(0, SIZE, 2)
+        for _ in range(trips):
+            at, walk = home.copy(), []
+            for _ in range(fixes):
+                walk.append(int(at[0] * SIZE + at[1]))
+                if rng.random() > 0.6:
+                    at = np.clip(at + rng.integers(-1, 2, 2), np.maximum(home - 2, 0), np.minimum(home + 2, SIZE - 1))
+            documents.append(walk)
+            whose.append(user)
+    return od.Records.from_documents(streets(), documents, users=whose)
+
+
+def known_of(records):
+    space = records.space
+    tiers = od.Tiers(np.zeros(len(space), dtype=int), names=("all",), scales=(1.0,), is_public=True)
+    return knowledge(od.Exponential(space, 2.0), tiers, records)
+
+
+def log_loss(law, records):
+    return -float(np.log(law[records.points]).mean())
+
+
+def test_the_prior_of_few_users_predicts_another_user_better_than_their_counts():
+    few, other = walks(8), walks(30, seed=1)
+    allowed = np.ones(len(few.space), dtype=bool)
+    counts = few.counts() + 0.5
+    law = place_law(few, allowed, 0.5)
+    assert law.sum() == pytest.approx(1.0)
+    assert log_loss(law, other) < log_loss(counts / counts.sum(), other) - 0.2
+    np.testing.assert_allclose(np.exp(known_of(few).log_prior), law)
+
+
+def test_the_prior_of_one_user_is_the_counts_and_points_that_are_not_allowed_have_none():
+    one = walks(1, trips=1)
+    allowed = np.arange(len(one.space)) % 2 == 0
+    law = place_law(one, allowed, 0.5)
+    counts = np.where(allowed, one.counts() + 0.5, 0.0)
+    np.testing.assert_allclose(law, counts / counts.sum())
+    assert (place_law(walks(5), allowed, 0.5)[~allowed] == 0).all()

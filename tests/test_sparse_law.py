@@ -1,11 +1,15 @@
-"""Sparse laws: ratios by hand, laws inside sets, and batches that hold every document once."""
+"""Sparse laws: ratios by hand, laws inside sets, and batches that hold every document once.
+
+Weights of sparse terms: the same score and gradient as with dense terms.
+"""
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, random_array
 
 from oddshift.attackers import sparse_law
 from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.paired_log_score import Units
 from oddshift.attackers.sparse_law import (
     SparseLaw,
     alike_batches,
@@ -14,8 +18,10 @@ from oddshift.attackers.sparse_law import (
     number_of_sets,
     seen_by_place,
     set_labels,
+    sparse_terms,
     within_sets,
 )
+from oddshift.attackers.term_weights import ContextTerms, likeliest_weights
 from oddshift.mechanisms import Deletion
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb
@@ -92,3 +98,40 @@ def test_batches_hold_every_position_once(tiers):
     assert sorted(np.concatenate([each.ravel() for each in found])) == list(range(len(release.outputs)))
     assert all((np.diff(each, axis=1) == 1).all() for each in found)
     assert all(each.size <= 10 or len(each) == 1 for each in found)
+
+
+@pytest.fixture
+def both():
+    """The same terms kept in both ways: 40 positions, 12 points of which the last is impossible.
+
+    log π is the first of the dense terms.
+    """
+    rng = np.random.default_rng(0)
+    law, truth = np.append(rng.dirichlet(np.ones(11)), 0.0), rng.integers(0, 11, 40)
+    terms = [random_array((40, 12), density=d, rng=rng, format="csr") for d in (0.1, 0.4)]
+    all_terms = (np.tile(np.log(law + (law == 0)), (40, 1)), *(term.toarray() for term in terms))
+    dense = ContextTerms(np.tile(np.where(law > 0, 0.0, -np.inf), (40, 1)), all_terms, truth, Units(np.arange(40), 40))
+    return sparse_terms(terms, law, truth), dense
+
+
+@pytest.mark.parametrize(
+    "weights", [(1.0, 0.0, 0.0), (1.0, 1.0, 0.5), (0.4, 0.2, 2.0), (0.0, 30.0, 0.0), (800.0, 900.0, 0.0)]
+)
+def test_score_and_gradient_are_those_of_dense_terms(both, weights):
+    (found, slope), (expected, dense_slope) = (each.loss(np.array(weights)) for each in both)
+    assert found == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(slope, dense_slope, atol=1e-12)
+
+
+def test_the_best_weights_are_the_same(both):
+    sparse, dense = both
+    start = np.array([1.0, 0.0, 0.0])
+    np.testing.assert_allclose(likeliest_weights(sparse, start), likeliest_weights(dense, start), atol=1e-4)
+
+
+def test_a_law_that_is_too_steep_is_flattened():
+    """Truths are uniform and no term tells anything: π^γ is best at γ = 0."""
+    from scipy.sparse import csr_array
+
+    held = sparse_terms([csr_array((500, 5))], np.array([0.6, 0.1, 0.1, 0.1, 0.1]), np.arange(500) % 5)
+    assert likeliest_weights(held, np.array([1.0, 0.0]))[0] == pytest.approx(0.0, abs=1e-3)
