@@ -6,16 +6,12 @@ A file keeps the options that an audit shares (SHARED) in its `[audit]` table an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal, get_args
+from dataclasses import dataclass, field, fields
+from typing import Literal, get_args
 
-from oddshift.attackers.paper_options import PaperOptions
-from oddshift.audit.claims import check_caps
-from oddshift.audit.settings import ALL, DEFAULT_ATTACKERS, check_fitting, check_question
-from oddshift.audit.verdict import VACUOUS, check_vacuous
+from oddshift.audit.settings import Question
 from oddshift.base.arrays import float_of, one_of, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput
-from oddshift.bounds import ONE_SHOT
 
 ObjectiveName = Literal["certified", "weighted"]
 """`certified`: least loss whose rate is certified in every tier; `weighted`: the paper's loop alone decides."""
@@ -43,23 +39,17 @@ CostName = Literal["cosine", "euclidean", "haversine"]
 DEFAULT_COST: CostName = "cosine"
 """What a changed value costs if neither the question nor the kind of data says so."""
 
-SHARED = (
-    *("epsilon", "delta", "alpha", "law", "method", "attackers", "epochs", "independent", "seed"),
-    *("vacuous", "paper"),
-)
+SHARED = tuple(each.name for each in fields(Question) if each.name not in ("success", "advantage"))
 """Options that an adaptation has in common with an audit."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptSettings:
+class AdaptSettings(Question):
     """What is asked of an adaptation: the budget ε, how often it may be exceeded (δ), and how the scales are searched.
 
-    - `epsilon`, `delta`, `alpha`, `law`, `method`, `attackers`, `epochs`, `vacuous`, `independent`, `seed`,
-      `paper`: as in `AuditSettings`; δ is required, for every tier, and the law is `anchored` or
-      `uniform`.
+    - what is shared with an audit: `Question`; δ is required, for every tier, the law is `anchored` or `uniform`, and
+      scales are certified only if they keep the caps too.
     - `objective`: `certified` (least loss whose rate is certified in every tier) or `weighted` (the paper's loop).
-    - `success`, `advantage`: caps on right first guesses, and on their gain over the guess before any release, as in
-      `AuditSettings`; scales are certified only if they keep these too.
     - `remap`: whether the output of least expected cost is released instead of the one that was drawn: `always`,
       `never`, or `auto`, which refuses a remapping that leaves less than a tenth of the effective outputs (where
       outputs keep their tier: of that tier) or costs no less than one constant output. Older files say true and false
@@ -88,21 +78,8 @@ class AdaptSettings:
     - `tolerance`: the loop stops when scales move by less than this.
     """
 
-    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
-    epsilon: float
-    delta: float
-    alpha: float = 0.05
+    delta: float = field()
     law: AdaptedLaw = "anchored"
-    method: str = ONE_SHOT
-    attackers: tuple[str, ...] | Literal["all"] = DEFAULT_ATTACKERS
-    epochs: int | None = None
-    vacuous: tuple[float, float] = VACUOUS
-    independent: bool = False
-    seed: int = 0
-    paper: PaperOptions = field(default_factory=PaperOptions)
-    success: Mapping[str, float] = field(default_factory=dict)
-    advantage: Mapping[str, float] = field(default_factory=dict)
     objective: ObjectiveName = "certified"
     remap: RemapChoice | bool = "auto"
     repair: RepairChoice = "auto"
@@ -125,16 +102,11 @@ class AdaptSettings:
 
     def __post_init__(self) -> None:
         """Check every option once."""
-        if self.attackers == ALL:
-            object.__setattr__(self, "attackers", (ALL,))
-        check_question(self.epsilon, unit_open(self.delta, "delta"), self.alpha, self.method)
-        check_fitting(self.attackers, self.epochs, self.seed)
+        unit_open(self.delta, "delta")
+        super().__post_init__()
         one_of(self.law, "law", get_args(AdaptedLaw))
         one_of(self.objective, "objective", get_args(ObjectiveName))
         one_of(self.preset, "preset", get_args(PresetName))
-        check_caps(self.success, "success")
-        check_caps(self.advantage, "advantage")
-        check_vacuous(self.vacuous)
         if isinstance(self.remap, bool):
             object.__setattr__(self, "remap", "always" if self.remap else "never")
         one_of(str(self.remap), "remap", get_args(RemapChoice))

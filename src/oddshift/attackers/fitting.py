@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -60,26 +61,24 @@ Fit = Callable[..., Attacker]
 """A function (known, rng, options) -> attacker; the options may be left out."""
 
 
-def _null(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
-    return Null(known)
+def _alone(make: Callable[[Knowledge, np.random.Generator], Attacker]) -> Fit:
+    """A fit that no options concern."""
+
+    def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
+        return make(known, rng)
+
+    return fit
 
 
-def _own(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
-    return Own(known)
+def _weighed(name: str, *fits: Callable[[Knowledge], Attacker]) -> Fit:
+    """Parts weighed together."""
+    return _alone(lambda known, rng: replace(fit_and_combine(known, fits, rng=rng), name=name))
 
 
 def _exact(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
     if options is None or options.prior_of is None:
         raise InvalidInput("attacker 'exact' needs data whose law is known (kind people), expected another attacker")
     return exact_attacker(known, options.prior_of)
-
-
-def _plugin(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
-    return fit_plugin(known)
-
-
-def _cooccurrence(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
-    return replace(fit_and_combine(known, [fit_cooccurrence], rng=rng), name="cooccurrence")
 
 
 def _informed(reads_context: bool = False) -> Fit:
@@ -94,18 +93,6 @@ def _informed(reads_context: bool = False) -> Fit:
         name += "-scales" if options.scale_range else ""  # another network than the one for a single mechanism
         checkpoint = _file(options, f"{name}-{schedule.seed}", known)
         return fit_informed(known, network, schedule, family=options.family, checkpoint=checkpoint)
-
-    return fit
-
-
-def _counts(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
-    """All evidence from counts, weighed together: chain and co-occurrence."""
-    return replace(fit_and_combine(known, [fit_plugin, fit_cooccurrence], rng=rng), name="counts")
-
-
-def _portfolio(reads_words: bool = False) -> Fit:
-    def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
-        return fit_portfolio(known, rng, reads_words=reads_words)
 
     return fit
 
@@ -189,14 +176,14 @@ ATTACKERS: Registry[Fit] = Registry(
     "attacker",
     "oddshift.attackers",
     {
-        "null": _null,
-        "own": _own,
+        "null": _alone(lambda known, rng: Null(known)),
+        "own": _alone(lambda known, rng: Own(known)),
         "exact": _exact,
-        "plugin": _plugin,
-        "cooccurrence": _cooccurrence,
-        "counts": _counts,
-        "portfolio": _portfolio(),
-        "portfolio+W": _portfolio(reads_words=True),
+        "plugin": _alone(lambda known, rng: fit_plugin(known)),
+        "cooccurrence": _weighed("cooccurrence", fit_cooccurrence),
+        "counts": _weighed("counts", fit_plugin, fit_cooccurrence),
+        "portfolio": _alone(fit_portfolio),
+        "portfolio+W": _alone(partial(fit_portfolio, reads_words=True)),
         "lstm": _informed(),
         "lstm+W": _informed(reads_context=True),
         "paper-null": _paper_control(reads=False),

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker
 from oddshift.attackers.paired_log_score import units_of
-from oddshift.base.arrays import FloatArray, float_of
+from oddshift.audit.settings import Question
+from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import fingerprint
 from oddshift.bounds import METHODS
@@ -37,46 +38,6 @@ CROSSED = "the lower bound lies above the upper bound in the order that was draw
 
 INDEPENDENT = "secrets are independent of each other (declared)"
 """What the user declared, in the words of a certificate."""
-
-
-class Question(Protocol):
-    """The part of the settings of an audit or an adaptation that a claim repeats."""
-
-    @property
-    def epsilon(self) -> float:
-        """The budget."""
-
-    @property
-    def delta(self) -> float | None:
-        """How often it may be exceeded."""
-
-    @property
-    def alpha(self) -> float:
-        """The level at which a certificate may err."""
-
-    @property
-    def method(self) -> str:
-        """The bound on a mean, by name."""
-
-    @property
-    def independent(self) -> bool:
-        """Whether secrets are declared independent of each other."""
-
-    @property
-    def law(self) -> str:
-        """The pair law of the verdict."""
-
-    @property
-    def success(self) -> Mapping[str, float]:
-        """The largest share of right first guesses, by tier."""
-
-    @property
-    def advantage(self) -> Mapping[str, float]:
-        """The largest gain of that share over the guess before any release, by tier."""
-
-    @property
-    def seed(self) -> int:
-        """The seed that repeats the measurement."""
 
 
 @dataclass(frozen=True)
@@ -204,15 +165,6 @@ def caps_of_tiers(asked: Question, tiers: Tiers) -> tuple[TierCaps, ...]:
     """
     found = (by_tier(caps, tiers, name) for name, caps in (("success", asked.success), ("advantage", asked.advantage)))
     return tuple(TierCaps(*pair) for pair in zip(*found, strict=True))
-
-
-def check_caps(caps: Mapping[str, float], name: str) -> None:
-    """Refuse caps that are not shares; whether the names exist is checked once the tiers are known."""
-    if not isinstance(caps, Mapping) or not all(isinstance(key, str) and key for key in caps):
-        raise InvalidInput(f"{name}={caps!r}, expected a share for each tier by name, such as {{'PII': 0.2}}")
-    for key, cap in caps.items():
-        if not 0.0 < float_of(cap, f"{name}[{key!r}]") < 1.0:
-            raise InvalidInput(f"{name}[{key!r}]={cap!r}, expected a share above 0 and below 1")
 
 
 def by_tier(caps: Mapping[str, Named], tiers: Tiers, name: str) -> list[Named | None]:

@@ -28,8 +28,7 @@ from oddshift.attackers.attacker import Attacker
 from oddshift.attackers.paired_log_score import Gain, Units, gain
 from oddshift.audit.claims import NOTHING_LEARNED, Barred, ClaimBuilder, TierValues, caps_of_tiers
 from oddshift.audit.scan import Scores
-from oddshift.base.arrays import float_of
-from oddshift.base.errors import InvalidInput
+from oddshift.audit.settings import VACUOUS
 from oddshift.evidence.certificates import (
     AnyClaim,
     Certificate,
@@ -273,11 +272,6 @@ def judged(parts: Sequence[Part], claims: ClaimBuilder) -> Judgement:
     return Judgement(verdict, tuple(parts))
 
 
-VACUOUS = (0.9, 0.5)
-"""Where a release counts as vacuous: at least this share of first guesses is right, and at least this share of the
-guesses that were wrong before any release is right with it. docs/audit.md gives the reasons."""
-
-
 def is_vacuous(right: float, before: float, limits: tuple[float, float] = VACUOUS) -> bool:
     """Whether these shares of right guesses, with a release and before any, make it vacuous.
 
@@ -288,13 +282,6 @@ def is_vacuous(right: float, before: float, limits: tuple[float, float] = VACUOU
     """
     most_right, doubt_removed = limits
     return right >= most_right and right - before >= doubt_removed * (1.0 - before) and right > before
-
-
-def check_vacuous(limits: tuple[float, float]) -> tuple[float, float]:
-    """Two shares in (0, 1], as stated in a question."""
-    if len(limits) != 2 or not all(0.0 < float_of(limit, "vacuous") <= 1.0 for limit in limits):
-        raise InvalidInput(f"vacuous={limits}, expected two shares in (0, 1]: of right guesses, and of removed doubt")
-    return limits
 
 
 def vacuous_reason(everyone: Iterable[Seen], names: Sequence[str], limits: tuple[float, float] = VACUOUS) -> str:
