@@ -34,8 +34,9 @@ _SPENT = (
 )
 
 _ADD = (
-    "INSERT INTO person (key, release, records, noisier) VALUES (?, ?, ?, ?) ON CONFLICT (key, release) DO UPDATE SET "
-    "records = person.records + excluded.records, noisier = person.noisier + excluded.noisier"
+    "INSERT INTO person (key, release, records, noisier) SELECT g.key, CAST(? AS INTEGER), {} FROM given g WHERE true "
+    "ON CONFLICT (key, release) DO UPDATE SET records = person.records + excluded.records, "
+    "noisier = person.noisier + excluded.noisier"
 )
 
 _ROUNDING = 1.0 + 1e-12  # ten releases of .1 stay within a budget of 1
@@ -57,30 +58,31 @@ def spend(
     `users` holds the keys in the order of the row `numbers`. Rows beyond the limit are marked in `left_out`; those that
     are drawn with more noise are not. Other claims that spend for the same users wait until this one ends.
     """
-    everybody = np.unique(np.frombuffer(users, dtype=f"S{WIDTH}"))
-    keys = everybody.tobytes()
-    db.stage(keys, np.zeros(len(everybody), dtype=np.int64))
+    everybody, user_of = np.unique(np.frombuffer(users, dtype=f"S{WIDTH}"), return_inverse=True)
+    db.stage(everybody.tobytes(), np.zeros(len(everybody), dtype=np.int64))
     db.lock_users()
-    already = {int(place): float(epsilon) for place, epsilon in db.run(_SPENT)}
-    spent = {keys[n * WIDTH : (n + 1) * WIDTH]: already.get(n, 0.0) for n in range(len(everybody))}
-    counts: dict[bytes, list[int]] = {}
+    spent, normal, noisier = [0.0] * len(everybody), [0] * len(everybody), [0] * len(everybody)
+    for place, epsilon in db.run(_SPENT):
+        spent[place] = float(epsilon)
     found = Spending()
     less = terms.epsilon / NOISIER if terms.limit is not None and terms.limit.past == "noise" else np.inf
     budget = np.inf if terms.limit is None else terms.limit.budget * _ROUNDING
-    for place in np.flatnonzero(~left_out).tolist():
-        user = users[place * WIDTH : (place + 1) * WIDTH]
-        count = counts.setdefault(user, [0, 0])
+    places = np.flatnonzero(~left_out)
+    for place, user in zip(places.tolist(), user_of[places].tolist(), strict=True):
         if spent[user] + terms.epsilon <= budget:
             spent[user] += terms.epsilon
-            count[0] += 1
+            normal[user] += 1
         elif spent[user] + less <= budget:
             spent[user] += less
-            count[1] += 1
+            noisier[user] += 1
             found.noisier.append(int(numbers[place]))
         else:
             found.past.append(int(numbers[place]))
             left_out[place] = True
-    db.many(_ADD, [(user, release, *count) for user, count in counts.items() if any(count)])
+    for columns, counts in (("g.number, 0", np.array(normal)), ("0, g.number", np.array(noisier))):
+        if counts.any():
+            db.stage(everybody[counts > 0].tobytes(), counts[counts > 0])
+            db.run(_ADD.format(columns), (release,))
     return found
 
 
