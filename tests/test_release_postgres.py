@@ -8,6 +8,7 @@ from benchmarks.data_set import manifest_problems
 
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Execution
+from oddshift.base.spacy_import import sparing_torch
 from oddshift.protect import Ledger, ProtectSettings, SetMeans, protect
 from oddshift.protect.dataset import part, steps
 from oddshift.protect.dataset.steps import MANIFEST
@@ -90,7 +91,8 @@ def test_two_processes_claim_and_draw_while_the_server_restarts(home, postgres, 
         return survey(claims, firsts)
 
     monkeypatch.setattr(steps, "joined_claim", restarting)
-    done = release(home, postgres, execution=Execution("processes", 2))
+    with sparing_torch():  # as in a command
+        done = release(home, postgres, execution=Execution("processes", 2))
     assert (done.records, Ledger(postgres).totals().records) == (24, 24)
 
 
@@ -104,16 +106,16 @@ def test_partitions_of_a_dask_frame_claim_before_they_are_drawn(home, postgres):
     parts = frames.from_pandas(pd.DataFrame({"text": texts}), npartitions=4)
 
     def drawn(frame, policy=str(home / "policy"), address=postgres):
+        from oddshift.base.spacy_import import sparing_torch
         from oddshift.protect import Ledger, Sanitizer
         from oddshift.protect.policies import load_policy
 
-        sanitizer = Sanitizer(load_policy(policy), ledger=Ledger(address))
-        return frame.assign(text=sanitizer.texts(list(frame["text"])))
+        with sparing_torch():
+            sanitizer = Sanitizer(load_policy(policy), ledger=Ledger(address))
+            return frame.assign(text=sanitizer.texts(list(frame["text"])))
 
-    def run():
-        return parts.map_partitions(drawn, meta={"text": str}).compute(scheduler="processes", num_workers=2)
-
-    assert len(run()) == len(texts)
+    asked = parts.map_partitions(drawn, meta={"text": str})
+    assert len(asked.compute(scheduler="processes", num_workers=2)) == len(texts)
     assert Ledger(postgres).totals().records == len(texts)
     with pytest.raises(InvalidInput, match="6 of 6 records were released before"):
-        run()
+        asked.compute(scheduler="synchronous")
