@@ -1,4 +1,4 @@
-"""The report in a real browser: silent, readable on a telephone and a desk, reachable by pointer and keyboard.
+"""The report in a real browser: silent, readable on a telephone and a desk, and complete in print.
 
 Where ODDSHIFT_SHOTS is set, screenshots are kept in build/report/. Without Chromium these tests are skipped; where CI
 is set they fail.
@@ -97,36 +97,6 @@ def test_letters_of_drawings_can_be_read(visit, size):
     smallest = """() => Math.min(...[...document.querySelectorAll("svg text")].filter((e) => e.getClientRects().length)
         .map((e) => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a))"""
     assert tab.evaluate(smallest) >= 11
-
-
-def test_values_appear_on_hover(visit):
-    tab = visit()
-    tip = tab.locator("#tip")
-    assert not tip.is_visible()
-    tab.locator(".wide .spot").last.hover()
-    assert tip.is_visible()
-    assert "chosen: PII 0.7, PoII 0.9\nloss 0.2" in tip.text_content()
-    kept(tab, "hover")
-    tab.mouse.move(2, 2)
-    assert not tip.is_visible()
-
-
-def test_values_appear_on_focus_and_arrows_lead_on(visit):
-    tab = visit(size="phone")
-    marks = tab.locator(".narrow .spot")
-    marks.last.focus()
-    assert "chosen" in tab.locator("#tip").text_content()
-    box = tab.locator("#tip").bounding_box()
-    assert box["x"] >= 0
-    assert box["x"] + box["width"] <= SIZES["phone"]["width"]
-    tab.keyboard.press("ArrowRight")
-    assert marks.first.evaluate("e => e === document.activeElement")
-    assert "chosen" not in tab.locator("#tip").text_content()
-    tab.keyboard.press("ArrowLeft")
-    assert "chosen" in tab.locator("#tip").text_content()
-    tab.keyboard.press("Escape")
-    assert not tab.locator("#tip").is_visible()
-    assert tab.locator('.narrow .spot[tabindex="0"]').count() == 1
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

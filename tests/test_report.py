@@ -15,8 +15,7 @@ import pytest
 
 from command_line import run_here
 from oddshift.app.report import Sources, page, read_sources
-from oddshift.app.report.figures.adaptation import frontier
-from oddshift.app.report.figures.leakage import attacker_rates
+from oddshift.app.report.bars import attacker_rates
 from oddshift.app.run_folder import write_belief, write_examples, write_run
 from oddshift.audit import AuditSettings, audit
 from oddshift.base.errors import InvalidInput
@@ -141,14 +140,6 @@ def test_secret_tiers_with_names_of_markup_and_nobody_who_learned():
     assert "img" not in seen.tags
     assert "Undecided (counts as not certified)" in made
     assert attacker_rates(found).rows[0][4] == "0%"
-
-
-def test_the_frontier_has_a_reachable_mark_for_every_point():
-    found = made_up_adaptation()
-    drawn = frontier(found).draw(720.0, "x")
-    assert drawn.count('class="spot"') == len(found.grid) + 3
-    assert drawn.count('tabindex="0"') == 1
-    assert "PII 0.7, PoII 0.9; loss" in drawn
 
 
 def oddshift(*arguments):

@@ -8,9 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from oddshift.app.report.figures.adaptation import NAMES, SHAPES, frontier, loop_rounds
-from oddshift.app.report.figures.beliefs import belief_update, learning_curve, reliability
-from oddshift.app.report.figures.leakage import attacker_rates, histogram, subgroup_rates
+from oddshift.app.report.bars import attacker_rates, belief_update, subgroup_rates
+from oddshift.app.report.figures import frontier, histogram, learning_curve, loop_rounds, reliability
 from oddshift.app.report.markup import NARROW, WIDE
 from oddshift.app.report.page_sections import largest_known
 from oddshift.app.report.wording import number, percent
@@ -158,15 +157,6 @@ def test_the_table_of_a_histogram_adds_up_to_all_pairs():
     assert beyond[1:] == ["25%", "0%", "25%", "0%"]
 
 
-def test_bars_beyond_the_budget_are_marked_only_where_something_is_beyond():
-    def bad_bars(rates):
-        row = attacker_row("counts", rates, counts=counted(beyond=10, within=90))
-        return histogram(made_audit(OWN, row)).draw(WIDE, "x").count('class="bad"')
-
-    assert bad_bars((0.0, 0.0)) == 0
-    assert bad_bars((0.1, 0.1)) == 2 * bad_bars((0.1, 0.0)) > 0
-
-
 def test_a_histogram_without_pairs_is_drawn_too():
     drawn = histogram(made_audit(OWN, COUNTS)).draw(NARROW, "x")
     assert all(math.isfinite(place) for place in numbers_of(drawn))
@@ -219,14 +209,6 @@ def test_the_temperature_says_which_way_an_attacker_leans(temperature, lean):
     assert f"counts is {lean}: " in figure.says
     assert "differ by 2.5% on average" in figure.says  # (10·.1 + 30·0)/40
     assert figure.rows == [["50%", "40%", "10"], ["90%", "90%", "30"]]
-
-
-def test_larger_bins_have_larger_dots():
-    drawn = reliability(calibrated(1.0)).draw(WIDE, "x")
-    sizes = [float(r) for r in re.findall(r' r="([^"]*)"', drawn)]
-    assert sizes[0] < sizes[1] == 8.0
-    assert "below the line: too sure" in drawn
-    assert "below the line: too sure" not in reliability(calibrated(1.0)).draw(NARROW, "x")
 
 
 def network(train, validation):
@@ -302,24 +284,14 @@ def test_the_frontier_names_each_choice_with_its_rate_and_loss():
 
 def test_a_search_that_failed_shows_no_chosen_point():
     figure = frontier(made_up_adaptation(chosen=None))
-    drawn = figure.draw(WIDE, "x")
     assert "with the chosen scales" not in figure.says
-    assert NAMES["AmPL"] not in re.findall(r">([^<]*)<", drawn)
-    assert 'class="chosen"' not in drawn
+    assert not any(line.endswith(": chosen") for line in figure.key)
 
 
-def test_points_of_the_grid_are_filled_hollow_or_crossed():
+def test_every_admissible_point_of_the_grid_is_drawn_with_the_limit():
     found = made_up_adaptation()
-    drawn = frontier(found).draw(WIDE, "x")
-    delta = found.settings.delta
-    expected = {
-        'class="good"': sum(p.admissible and p.rate <= delta for p in found.grid),
-        'class="bad-hollow"': sum(p.admissible and p.rate > delta for p in found.grid),
-        'class="faint cross"': sum(not p.admissible for p in found.grid),
-    }
-    assert {kind: drawn.count(kind) for kind in expected} == expected
-    assert all(count > 0 for count in expected.values())
-
-
-def test_named_choices_have_shapes_of_their_own():
-    assert len(set(SHAPES.values())) == len(SHAPES) == len(NAMES)
+    figure = frontier(found)
+    drawn = figure.draw(WIDE, "x")
+    assert drawn.count('class="dot first"') == sum(point.admissible for point in found.grid) > 0
+    assert drawn.count('class="limit"') == 1
+    assert figure.key[3].endswith(": chosen")

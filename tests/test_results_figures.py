@@ -51,7 +51,7 @@ from studies.paper.results_figures import (
 from studies.paper.table_figures import dumbbells, exponents, temperatures
 
 from finished_cells import finished, network_cell, results_of, sound_cell
-from oddshift.app.report.line_plot import SHAPES, LinePlot
+from oddshift.app.report.figures import SHAPES, LinePlot
 from oddshift.app.report.markup import NARROW, WIDE
 
 NOTHING = results_of()

@@ -152,7 +152,6 @@ def test_a_drawing_is_made_once_for_each_width():
     seen = Read(made)
     assert [a["class"] for name, a in seen.elements if name == "div"] == ["wide", "narrow"]
     assert all(a["aria-label"] == "what it shows" and a["role"] == "img" for n, a in seen.elements if n == "svg")
-    assert Read(drawing((1, 1), "x", is_interactive=True)).elements[0][1]["role"] == "group"
 
 
 def test_a_box_never_has_a_negative_side():

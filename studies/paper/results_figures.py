@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from oddshift.app.report.line_plot import LinePlot
+from oddshift.app.report.figures import LinePlot
 from oddshift.app.report.markup import Figure
 from studies.paper.compared_plots import MirrorPlot, Slope, SlopePlot
 from studies.paper.paper_claims import Results, count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from oddshift.app.report.line_plot import LinePlot
+from oddshift.app.report.figures import LinePlot
 from oddshift.app.report.markup import Figure
 from studies.paper.paper_claims import Results
 from studies.paper.paper_numbers import ATTACKERS, CORPORA, EPSILONS, METHODS, violation

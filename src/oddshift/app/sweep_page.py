@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from oddshift.app.report.line_plot import LinePlot
+from oddshift.app.report.figures import LinePlot
 from oddshift.app.report.markup import WIDE, Html, table, tag
 from oddshift.app.report.page import page_frame
 from oddshift.app.sweep import EXPLORATORY, PairedTest, Row, front, paired_tests

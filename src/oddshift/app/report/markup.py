@@ -175,11 +175,10 @@ def both(draw: Callable[[float], Html]) -> Html:
     return join([tag("div", {"class": name}, draw(width)) for name, width in (("wide", WIDE), ("narrow", NARROW))])
 
 
-def drawing(size: tuple[float, float], label: str, *marks: str, is_interactive: bool = False) -> Html:
-    """A picture with its text alternative; an interactive one is a group, so that its marks can be reached."""
+def drawing(size: tuple[float, float], label: str, *marks: str) -> Html:
+    """A picture with its text alternative."""
     width, height = size
-    about = {"role": "group" if is_interactive else "img", "aria-label": label}
-    return tag("svg", {"viewBox": f"0 0 {width:g} {height:g}", **about}, *marks)
+    return tag("svg", {"viewBox": f"0 0 {width:g} {height:g}", "role": "img", "aria-label": label}, *marks)
 
 
 def text(x: float, y: float, words: str, anchor: str = "start", kind: str = "label") -> Html:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from importlib import resources
 
 from oddshift.adapt.result import Adaptation
-from oddshift.app.report.figures.adaptation import guess_steps, kept_bar
+from oddshift.app.report.bars import guess_steps, kept_bar
 from oddshift.app.report.first_screen import (
     FATE_HEAD,
     FirstScreen,
@@ -68,17 +68,16 @@ def page_frame(made: Sequence[tuple[str, str, Html]], *, name: str, foot: str, o
         tag("h1", None, tag("span", {"class": "brand"}, "oddshift"), " ", tag("span", {"class": "run"}, name)),
         tag("nav", {"aria-label": "Contents"}, tag("ul", None, *links)),
     )
-    tip = tag("div", {"id": "tip", "aria-hidden": "true", "hidden": ""})
-    script = tag("script", None, Html(_asset("hover.js")))
+    script = tag("script", None, Html(_asset("print.js")))
     main = tag("main", None, opening, *sections)
-    body = tag("body", None, top, main, tag("footer", None, tag("p", None, foot)), _STRIPES, tip, script)
+    body = tag("body", None, top, main, tag("footer", None, tag("p", None, foot)), _STRIPES, script)
     return f"<!doctype html>\n{tag('html', {'lang': 'en'}, _head(name), body)}\n"
 
 
 def _head(name: str) -> Html:
     """Title, style, and a policy that forbids every request, and every script and style but our own."""
     style = _asset("style.css")
-    policy = f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(_asset('hover.js'))}'"
+    policy = f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(_asset('print.js'))}'"
     return tag(
         "head",
         None,

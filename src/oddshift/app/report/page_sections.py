@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from oddshift.adapt.result import Adaptation, ScaledOutcome
-from oddshift.app.report.figures.adaptation import frontier, loop_rounds
-from oddshift.app.report.figures.beliefs import belief_update, learning_curve, reliability
-from oddshift.app.report.figures.leakage import attacker_rates, histogram, subgroup_rates
+from oddshift.app.report.bars import attacker_rates, belief_update, subgroup_rates
+from oddshift.app.report.figures import frontier, histogram, learning_curve, loop_rounds, reliability
 from oddshift.app.report.markup import NOTHING, Html, join, pairs, table, tag
 from oddshift.app.report.sources import Sources, origin
 from oddshift.app.report.wording import SIGNS, claim_reads, interval, number, percent, scales_in_words

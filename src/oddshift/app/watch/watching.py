@@ -19,7 +19,7 @@ import numpy as np
 
 from oddshift.app.configuration import Configuration, FileData, parse_config, read_config
 from oddshift.app.configured_runs import prepare_configured, read_kept
-from oddshift.app.report.line_plot import LinePlot
+from oddshift.app.report.figures import LinePlot
 from oddshift.app.report.markup import Html, items, join, table, tag
 from oddshift.app.report.page import page_frame
 from oddshift.app.resources import Means

@@ -1,17 +1,9 @@
-"""How much leaks: the histogram of mPL in each tier, split at ε into kept and violated.
-
-Above the axis is what the strongest attacker finds by reading releases together, below it what each gives away alone.
-
-How much each attacker finds: its violation rate next to those of the two controls, with intervals.
-
-Which groups are affected most: the rate of the strongest attacker in each subgroup of documents.
-"""
+"""Bars and intervals: rates with their bounds, right guesses by what a reader sees, what is kept, and one belief."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from oddshift.app.report.markup import (
     AxisScale,
@@ -19,7 +11,6 @@ from oddshift.app.report.markup import (
     Frame,
     Html,
     axis_below,
-    axis_left,
     box,
     drawing,
     fitted,
@@ -31,126 +22,12 @@ from oddshift.app.report.markup import (
 )
 from oddshift.app.report.wording import interval, number, percent
 from oddshift.audit import AttackerResult, Audit, TierRates
+from oddshift.audit.beliefs import Belief
 from oddshift.audit.notes import CONTROLS
-from oddshift.audit.scan import BINS, HISTOGRAM_SPAN
-from oddshift.base.arrays import FloatArray
 from oddshift.bounds import hoeffding_bentkus_lower, hoeffding_bentkus_upper
 
-ABOVE, BELOW, BETWEEN = 118.0, 44.0, 46.0
-"""Heights of the two halves of a panel, and the room between panels."""
-
-_EDGE = round(BINS / HISTOGRAM_SPAN)  # the bin that starts at ε
-_REST = 5e-4  # the share of pairs that may be gathered in the last bar
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One tier: shares of pairs in bins of ε/20 read together and alone, and the rate beyond ε."""
-
-    tier: str
-    together: FloatArray
-    alone: FloatArray
-    rate: float
-
-
-def histogram(audit: Audit) -> Figure:
-    """mPL of the strongest attacker, next to what each release gives away on its own."""
-    law = "uniform" if audit.settings.law == "uniform" else "anchored"
-    panels = [_panel(audit, rates.tier, law) for rates in audit.row(audit.strongest).tiers]
-    said = ", ".join(f"{percent(p.rate)} in {p.tier}" for p in panels)
-    return Figure(
-        title="How much leaks",
-        says=(
-            f"Share of {law} pairs whose mPL exceeds ε = {number(audit.settings.epsilon)}, as attacker "
-            f"{audit.strongest} estimates it: {said}."
-        ),
-        draw=lambda width, label: _draw(panels, audit.settings.epsilon, width, label),
-        key=(
-            "above the axis: pairs by their mPL when the releases are read together; bars beyond ε are striped",
-            "below the axis: the same for each release on its own (own), drawn to a separate scale",
-            "the last bar contains everything further out",
-            "bars pool all pairs; percentages average over records, as certificates do",
-        ),
-        head=("mPL", *(f"{p.tier}: {who}" for p in panels for who in (audit.strongest, "own"))),
-        rows=_rows(panels, audit.settings.epsilon),
-    )
-
-
-def _panel(audit: Audit, tier: str, law: str) -> Panel:
-    row, place = audit.row(audit.strongest), audit.tier_names.index(tier)
-    rates = next(rates for rates in row.tiers if rates.tier == tier)
-    together, alone = (_shares(found, place, law) for found in (row, audit.row("own")))
-    return Panel(tier, together, alone, rates.uniform if law == "uniform" else rates.anchored)
-
-
-def _shares(row: AttackerResult, tier: int, law: str) -> FloatArray:
-    counts = row.histogram[0 if law == "anchored" else 1, tier]
-    return counts / max(1.0, counts.sum())
-
-
-def _rows(panels: list[Panel], epsilon: float) -> list[list[str]]:
-    """Quarters of ε, so that the table stays short; the last row holds everything beyond the bins."""
-    step = _EDGE // 4
-    columns = [half for p in panels for half in (p.together, p.alone)]
-    rows = []
-    for start in range(0, BINS, step):
-        if any(half[start:].sum() > 0 for half in columns):
-            low, high = (number(epsilon * k / _EDGE) for k in (start, start + step))
-            rows.append([f"{low} to {high}", *(percent(float(half[start : start + step].sum())) for half in columns)])
-    return [*rows, [f"beyond {number(HISTOGRAM_SPAN * epsilon)}", *(percent(float(half[-1])) for half in columns)]]
-
-
-def _draw(panels: list[Panel], epsilon: float, width: float, label: str) -> Html:
-    shown = max(2 * _EDGE, *(_reach(p.together) for p in panels))
-    cut = [Panel(p.tier, _gathered(p.together, shown), _gathered(p.alone, shown), p.rate) for p in panels]
-    tallest = 1.1 * max(float(p.together.max()) for p in cut)
-    marks, bottom = [], 0.0
-    for panel in cut:
-        frame = Frame(40, bottom + BETWEEN, width - 4, bottom + BETWEEN + ABOVE)
-        marks.append(_halves(panel, frame, epsilon, tallest))
-        bottom = frame.bottom + BELOW
-    last = Frame(40, 0, width - 4, bottom + 4)
-    axis = axis_below(last, last.across(0, shown / _EDGE * epsilon), "mPL: shift of the odds per distance", number)
-    return drawing((width, last.bottom + 42), label, *marks, axis)
-
-
-def _reach(shares: FloatArray) -> int:
-    """The number of bins beyond which almost nothing is left."""
-    return int(np.argmax(np.cumsum(shares) >= 1.0 - _REST)) + 1
-
-
-def _gathered(shares: FloatArray, shown: int) -> FloatArray:
-    """The first bins, all others added to the last of them."""
-    return np.append(shares[: shown - 1], shares[shown - 1 :].sum())
-
-
-def _halves(panel: Panel, frame: Frame, epsilon: float, tallest: float) -> Html:
-    shown = len(panel.together)
-    x, y, step = frame.across(0, shown), frame.up(0, tallest), (frame.right - frame.left) / shown
-    down = (BELOW - 8) / max(float(panel.alone.max()), 1e-12)
-    name = text(0, frame.top - 16, fitted(panel.tier, x(_EDGE) - 100), kind="heading")
-    marks = [name, axis_left(frame, y, "", percent, 2)]
-    for k in range(shown):
-        kind = "bad" if k >= _EDGE and panel.rate > 0 else "good"
-        top, depth = y(float(panel.together[k])), down * float(panel.alone[k])
-        marks.append(box(x(k) + 0.5, top, step - 1, frame.bottom - top, kind))
-        marks.append(box(x(k) + 0.5, frame.bottom + 1, step - 1, depth, "quiet"))
-    middle, beyond = x(_EDGE), f"{percent(panel.rate)} beyond ε"
-    beyond += f" = {number(epsilon)}" if middle + 160 < frame.right else ""
-    return join(
-        [
-            *marks,
-            line((frame.left, frame.bottom), (frame.right, frame.bottom), "axis"),
-            line((middle, frame.top - 24), (middle, frame.bottom + BELOW - 4), "limit"),
-            text(middle - 7, frame.top - 14, f"{percent(1 - panel.rate)} within", "end", "good-word halo"),
-            text(middle + 7, frame.top - 14, beyond, kind="bad-word halo"),
-            text(frame.right, frame.bottom - 8, "together", "end", "tick"),
-            text(frame.right, frame.bottom + 17, "alone", "end", "tick"),
-        ]
-    )
-
-
 ROW = 26.0
+"""Height of a row."""
 
 
 @dataclass(frozen=True)
@@ -303,3 +180,127 @@ def _subgroup_rows(audit: Audit) -> dict[str, list[RateRow]]:
     for each in audit.subgroups:
         rows.setdefault(each.tier, []).append(RateRow(each.subgroup, "attacker", each.mean, each.lower, each.upper))
     return rows
+
+
+def guess_steps(steps: Sequence[tuple[str, float]], sentence: str) -> Figure:
+    """Right first guesses by what a reader sees, a bar for each."""
+    rows = [[name, percent(share)] for name, share in steps]
+    return Figure(
+        "Right first guesses",
+        sentence,
+        lambda width, label: _draw_steps(steps, width, label),
+        (),
+        ("seen", "right"),
+        rows,
+    )
+
+
+def _draw_steps(steps: Sequence[tuple[str, float]], width: float, label: str) -> Html:
+    left = max(width_of(name) for name, _ in steps) + 8.0
+    frame = Frame(left, 4, width - 52, 4 + 26.0 * len(steps))
+    scale, marks = frame.across(0.0, 1.0), []
+    for place, (name, share) in enumerate(steps):
+        top, end = frame.top + 26.0 * place, scale(share)
+        kind = "bad" if place == len(steps) - 1 else "quiet"
+        marks += [
+            text(left - 8.0, top + 15, name, "end", "tick"),
+            box(left, top, max(1.0, end - left), 20.0, kind),
+            text(end + 6.0, top + 15, percent(share), "start", "heading"),
+        ]
+    return drawing((width, frame.bottom), label, *marks)
+
+
+def kept_bar(kept: float, sentence: str) -> Figure:
+    """A bar from plain marks to the original, with the release on it."""
+    shown = max(0.0, kept)
+    return Figure("What is kept", sentence, lambda width, label: _draw_kept(shown, width, label), (), (), ())
+
+
+def _draw_kept(kept: float, width: float, label: str) -> Html:
+    frame = Frame(8, 34, width - 14, 56)
+    scale = frame.across(0.0, 1.0)
+    at = scale(kept)
+    side = "end" if at > width / 2 else "start"
+    return drawing(
+        (width, frame.bottom + 24),
+        label,
+        box(frame.left, frame.top, frame.right - frame.left, frame.bottom - frame.top, "quiet"),
+        box(frame.left, frame.top, at - frame.left, frame.bottom - frame.top, "good"),
+        line((at, frame.top - 6), (at, frame.bottom + 4), "limit"),
+        text(at, frame.top - 12, f"this release {percent(kept)}", side, "heading halo"),
+        text(frame.left, frame.bottom + 17, "plain marks", "start", "tick"),
+        text(frame.right, frame.bottom + 17, "the original", "end", "tick"),
+    )
+
+
+_BELIEF_ROW = 30.0
+
+
+def belief_update(found: Belief, epsilon: float) -> Figure:
+    """The position that leaks most among a few documents."""
+    truth, other = found.candidates[found.truth], found.candidates[found.other]
+    return Figure(
+        title="What the attacker comes to believe",
+        says=(
+            f"The attacker's belief in the true value, {truth.name}, is {percent(truth.prior)} before any release, "
+            f"{percent(truth.alone)} after its own release, and {percent(truth.together)} after all releases of the "
+            f"record. The worst pair is {truth.name} and {other.name}: its mPL is {number(found.leakage)} at "
+            "distance "
+            f"{number(found.distance)}, which is {'beyond' if found.leakage > epsilon else 'within'} "
+            f"ε = {number(epsilon)}."
+        ),
+        draw=lambda width, label: _draw_belief(found, width, label),
+        key=(
+            "before: prior; alone: after its own release; together: after all releases of the record",
+            f"the worst of {found.positions} positions in {found.documents} random records; tier {found.tier}",
+            f"{found.remaining} less likely candidates are not shown",
+        ),
+        head=("candidate", "prior", "own release", "all releases"),
+        rows=[
+            [_candidate_name(found, k), percent(c.prior), percent(c.alone), percent(c.together)]
+            for k, c in enumerate(found.candidates)
+        ],
+    )
+
+
+def _candidate_name(found: Belief, row: int) -> str:
+    return found.candidates[row].name + (" (the truth)" if row == found.truth else "")
+
+
+def _draw_belief(found: Belief, width: float, label: str) -> Html:
+    left = 130.0 if width > 500 else 112.0
+    frame = Frame(left, 30, width - 66, 30 + _BELIEF_ROW * len(found.candidates))
+    scale = frame.across(0.0, 1.0)
+    marks = [_legend(frame), *(_belief_row(found, k, frame, scale) for k in range(len(found.candidates)))]
+    axis = axis_below(frame, scale, "probability", percent, 5)
+    return drawing((width, frame.bottom + 42), label, *marks, axis)
+
+
+def _belief_row(found: Belief, row: int, frame: Frame, scale: AxisScale) -> Html:
+    candidate, is_truth = found.candidates[row], row == found.truth
+    middle = frame.top + _BELIEF_ROW * (row + 0.5)
+    name = fitted(candidate.name, frame.left - (66 if is_truth else 10)) + (", truth" if is_truth else "")
+    return join(
+        [
+            text(frame.left - 8, middle + 4, name, "end", "heading" if is_truth else "label"),
+            box(frame.left, middle - 8, scale(candidate.together) - frame.left, 16, "bad" if is_truth else "quiet"),
+            line((scale(candidate.prior), middle - 12), (scale(candidate.prior), middle + 12), "tickmark"),
+            mark("diamond", scale(candidate.alone), middle, 5.5, "hollow"),
+            text(frame.right + 62, middle + 4, percent(candidate.together), "end", "heading" if is_truth else "tick"),
+        ]
+    )
+
+
+def _legend(frame: Frame) -> Html:
+    """What the tick, the diamond and the bar stand for, in the order in which belief moves."""
+    x, y = frame.left, frame.top - 16
+    return join(
+        [
+            line((x + 2, y - 8), (x + 2, y + 8), "tickmark"),
+            text(x + 10, y + 4, "before", kind="tick"),
+            mark("diamond", x + 72, y, 5.5, "hollow"),
+            text(x + 82, y + 4, "alone", kind="tick"),
+            box(x + 130, y - 5, 22, 10, "bad"),
+            text(x + 158, y + 4, "together", kind="tick"),
+        ]
+    )
