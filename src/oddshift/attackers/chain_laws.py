@@ -35,7 +35,7 @@ from oddshift.attackers.backoff import (
     step_laws,
     successive,
 )
-from oddshift.attackers.hidden_classes import bags_of, choose_kinds, settled
+from oddshift.attackers.hidden_classes import bags_of, choose_kinds
 from oddshift.attackers.law_attacker import log_floor
 from oddshift.attackers.paired_log_score import choosing_clusters
 from oddshift.base.arrays import FloatArray, IntArray, blocks
@@ -156,8 +156,8 @@ def fit_regimes(known: Knowledge, rng: np.random.Generator) -> RegimeChains:
     kinds = choose_kinds(bags_of(features, base), choosing_clusters(known.fit), rng, warm=WARM_STEPS)
     if kinds is None:
         return one
-    counts = kinds.counts(features, base)
-    return RegimeChains(kinds.shares, settled(counts[:, 0], base[0]), lifted_laws(counts[:, 1:], base[1:]))
+    laws = lifted_laws(kinds.counts(features, base), base)
+    return RegimeChains(kinds.shares, laws[:, 0], laws[:, 1:])
 
 
 def fit_classes(known: Knowledge, rng: np.random.Generator) -> PlaceClasses:

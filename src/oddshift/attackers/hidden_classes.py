@@ -29,9 +29,6 @@ KINDS = (2, 4, 6, 8, 12, 16)
 STRENGTHS = (1.0, 3.0, 8.0)
 """Weights of the law of all documents in the law of each group of a kind, in observations."""
 
-SETTLED = tuple(float(10 ** (0.5 * k)) for k in range(11))
-"""Strengths among which a group with many values is settled: 1 to 100,000."""
-
 USUAL = 3.0
 """The strength at which numbers of kinds are compared."""
 
@@ -206,22 +203,6 @@ def over_all(features: Any, base: FloatArray, found: Kinds) -> Mixture:
     counts = found.counts(features, base)
     laws = (counts + found.strength * base) / (counts.sum(axis=2, keepdims=True) + found.strength)
     return Mixture(found.shares, laws)
-
-
-def settled(counts: FloatArray, base: FloatArray) -> FloatArray:
-    """Laws (kinds, values) from counts over the base, at the strength under which the counts are most likely (Pólya).
-
-    A group with many values needs a stronger base than one with few: where kinds do not differ, they get the same law.
-    """
-    from scipy.special import gammaln
-
-    def likelihood(strength: float) -> float:
-        prior = strength * np.maximum(base, 1e-300)
-        each = gammaln(counts + prior).sum(axis=1) - gammaln(counts.sum(axis=1) + strength)
-        return float(each.sum() - len(counts) * (gammaln(prior).sum() - gammaln(strength)))
-
-    best = max(SETTLED, key=likelihood)
-    return np.asarray((counts + best * base) / (counts.sum(axis=1, keepdims=True) + best))
 
 
 def choose_mixture(features: Any, base: FloatArray, clusters: IntArray, rng: np.random.Generator) -> Mixture:
