@@ -21,11 +21,13 @@ from oddshift.app.configured_runs import prepare_configured
 from oddshift.app.report.wording import worst_in_words
 from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
+from oddshift.attackers.completeness import IMPOSSIBLE, completeness
 from oddshift.attackers.learning_size import Refittable
 from oddshift.audit import AttackerResult, Audit, AuditSettings, audit
 from oddshift.evidence.certificates import AnyClaim
 from oddshift.mechanisms import build_mechanism
 from oddshift.model.records import Split
+from oddshift.model.release import perturb
 from studies.ag_news import ag_news
 from studies.tables import table
 
@@ -89,7 +91,11 @@ def audited(
     split = loaded.split if documents is None else _some(loaded.split, documents)
     found = audit(split, known, attackers, settings, detector=loaded.detector, folder=folder)
     clock.tick("auditing all of them, certificates, witness")
-    return replace(found, warnings=(*found.warnings, *loaded.notes))
+    release = perturb(split.select, mechanism, loaded.tiers, np.random.default_rng(1))
+    test = completeness([each.attacker for each in attackers], known, release, split.select)
+    clock.tick("the test of completeness, once more by itself")
+    said = IMPOSSIBLE if test is None else test.sentence
+    return replace(found, warnings=(said, *found.warnings, *loaded.notes))
 
 
 def _some(split: Split, documents: int) -> Split:

@@ -11,11 +11,9 @@ two dates.
 
 from __future__ import annotations
 
-import csv
-import io
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,19 +23,17 @@ from oddshift.attackers.combination import Combination, fit_and_combine
 from oddshift.attackers.completeness import LEVEL, Completeness, completeness
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.law_attacker import Dense, LawAttacker
-from oddshift.attackers.portfolio import fit_portfolio
 from oddshift.attackers.positional_pairs import PositionalPairs, fit_positional_pairs
 from oddshift.audit.scan import Budget, scan
-from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.arrays import IntArray
 from oddshift.base.storage import load, save
 from oddshift.bounds import clopper_pearson_upper
-from oddshift.data.codecs import TableCodec, TableSettings
-from oddshift.mechanisms import Exponential, MechanismSettings, build_mechanism
+from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb
 from oddshift.model.space import Space
-from studies import worlds, worlds_adapt
-from studies.real_tables import Source, content
+from studies import made_tables, worlds, worlds_adapt
+from studies.made_tables import TABLES_HEADER, real_rows
 from studies.tables import table, write
 from studies.three_laws import THREES
 from studies.worlds import (
@@ -57,9 +53,6 @@ from studies.worlds import (
 from studies.worlds_adapt import Choice
 
 POINTS, LENGTH = 12, 6
-ROWS = 5_000
-"""Rows of a real table at most."""
-
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4)
 """Shares of documents that follow the code; also of those texts that hold a word of each kind."""
 
@@ -236,74 +229,6 @@ GATES = [
     "rate that is missing", "CPU s with the fit",
 ]  # fmt: skip
 
-Columns = dict[str, list[str]]
-
-
-def made_tables(rng: np.random.Generator) -> Iterator[tuple[str, Columns]]:
-    """Columns of surveys in statsmodels next to some made by arithmetic; none where it is not installed."""
-    for name, (separator, made) in MADE.items():
-        text = content(Source(name, "statsmodels", f"datasets/{name}/{name}.csv"))
-        if text is not None:
-            some = list(csv.DictReader(io.StringIO(text.replace("'", "")), delimiter=separator))
-            some = [some[k] for k in rng.permutation(len(some))[:ROWS]]
-            given = {key: np.array([float(row[key]) for row in some]) for key in some[0]}
-            columns = made(given, rng)
-            yield name, {key: [f"{float(x):g}" for x in column] for key, column in columns.items()}
-
-
-def fair(given: dict[str, FloatArray], rng: np.random.Generator) -> dict[str, FloatArray]:
-    """A total of two columns, and a year of birth from an age and a year that is drawn."""
-    age, children, pious = given["age"], np.ceil(given["children"]), given["religious"]
-    year = rng.integers(1970, 1978, size=len(age))
-    numbers = {"age": age, "children": children, "religious": pious, "year": year, "educ": given["educ"]}
-    return numbers | {"total": children + pious, "born": year - np.floor(age)}
-
-
-def randhie(given: dict[str, FloatArray], rng: np.random.Generator) -> dict[str, FloatArray]:
-    """A total of visits and ten diseases, and a check digit of both."""
-    visits, diseases = np.minimum(given["mdvis"], 12), np.floor(given["disea"] / 5)
-    numbers = {"visits": visits, "diseases": diseases, "idp": given["idp"], "limits": given["physlm"]}
-    return numbers | {"total": visits + diseases, "check": (3 * visits + 7 * diseases) % 10}
-
-
-def anes96(given: dict[str, FloatArray], rng: np.random.Generator) -> dict[str, FloatArray]:
-    """The days since a call on a day that is drawn, from two dates, and a total of two columns."""
-    called, asked_on = rng.integers(0, 15, size=len(given["age"])), rng.integers(15, 30, size=len(given["age"]))
-    numbers = {key: given[key] for key in ("TVnews", "PID", "educ", "vote")}
-    return numbers | {"total": given["TVnews"] + given["educ"], "called": called, "asked": asked_on,
-                      "days": asked_on - called}  # fmt: skip
-
-
-MADE: dict[str, tuple[str, Callable[[dict[str, FloatArray], np.random.Generator], dict[str, FloatArray]]]] = {
-    "fair": (",", fair),
-    "randhie": (",", randhie),
-    "anes96": ("\t", anes96),
-}
-"""What separates the cells of each table, and the columns that are made of it."""
-
-
-def real_rows() -> Iterator[list[object]]:
-    """Which threes the default attackers read in each table, and what the test says with and without them."""
-    rng = np.random.default_rng(2032)
-    for name, columns in made_tables(rng):
-        codec = TableCodec.fit(columns, TableSettings(categorical=tuple(columns)))
-        records = codec.encode(columns).records
-        mechanism = build_mechanism(MechanismSettings(), codec.space, codec.tiers, 3.0)
-        order, most = rng.permutation(len(records)), int(0.7 * len(records))
-        fit, select = (records.take(np.sort(part)) for part in (order[:most], order[most:]))
-        known = knowledge(mechanism, codec.tiers, fit)
-        reader, release = fit_portfolio(known, rng), perturb(select, mechanism, codec.tiers, rng)
-        for without in ("threes", ""):
-            weights = tuple(
-                tuple((0.0, 0.0) if part.name == without else w for w, part in zip(row, reader.parts, strict=True))
-                for row in reader.weights
-            )
-            found = completeness([replace(reader, weights=weights)], known, release, select)
-            assert found is not None
-            missing = "; ".join(" with ".join(names) for names in found.missing) or "nothing"
-            read = "without the part of threes" if without else "as they are"
-            yield [name, f"{len(fit):,}", read, found.tested, missing]
-
 
 def main() -> None:
     """Work for some minutes, most of them on audits, then write the page from everything that is finished."""
@@ -327,7 +252,8 @@ def main() -> None:
         f"{SELECT} select documents of {LENGTH} places over {POINTS} values, or texts over {WORDS} words, in any "
         "order. Attackers read ties between fixed places, or which words come together.",
         "## Real tables with columns added by arithmetic",
-        table(["table", "fit rows", "default attackers", "relations", "found missing"], list(real_rows())),
+        table(TABLES_HEADER, list(real_rows())),
+        " ".join((made_tables.__doc__ or "").split()),
     ]
     write("threes", "Dependence that no pair shows", "\n\n".join(parts))
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 import time
 
 import numpy as np
-import torch
 
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.chain import fit_plugin
-from oddshift.attackers.informed import Network, fit_informed
-from oddshift.attackers.training import Schedule
 from oddshift.mechanisms import Channel
 from oddshift.model.records import Records
 from oddshift.model.release import Release, one_tier
@@ -37,20 +34,12 @@ def leakage(attacker: Attacker) -> float:
     return float(abs(shifts[0][0] - shifts[0][1]))
 
 
-def informed(pairs: int, seed: int) -> float:
-    """A small recurrent network."""
-    schedule = Schedule(epochs=12, batch=256, learning_rate=1e-2, seed=seed)
-    return leakage(fit_informed(toy(pairs, seed), Network(width=16), schedule))
-
-
 def main() -> None:
     """Ten seeds of each."""
-    torch.set_num_threads(1)
     start = time.process_time()
     found = {
         ("plug-in", 1_000): [leakage(fit_plugin(toy(1_000, s))) for s in SEEDS],
         ("plug-in", 10_000): [leakage(fit_plugin(toy(10_000, s))) for s in SEEDS],
-        ("informed lstm", 10_000): [informed(10_000, s) for s in SEEDS],
     }
     rows = [
         [name, pairs, f"{np.mean(v):.4f}", f"{np.mean(v) - EXACT:+.4f}", f"{np.abs(np.array(v) - EXACT).mean():.4f}"]

@@ -194,7 +194,6 @@ COMMANDS = "app.commands."
 LOCAL = {
     "app.attacker_choice": {"attackers.paper"},  # load torch
     "attackers.fitting": {
-        "attackers.informed",
         "attackers.paper",
         "attackers.reconstruction",
     },  # load torch

@@ -90,9 +90,7 @@ def test_independent_secrets_do_not_leak_and_are_not_certified_by_attackers_that
     assert result.state == "undecided"
     assert "no attacker beat the single-release one" in result.certificates[0].sentence
     assert any("did not significantly beat" in note for note in result.warnings)
-    assert any('no attacker learned anything; try other attackers: attackers = "all"' in n for n in result.warnings)
-    asked = AuditSettings(epsilon=1.0, delta=0.05, attackers=("all",))
-    assert any("try an attacker of your own" in note for note in audit(split, known, [plugin], asked).warnings)
+    assert any("no attacker learned anything" in note for note in result.warnings)
     declared = audit(split, known, [plugin], AuditSettings(epsilon=1.0, delta=0.05, independent=True))
     assert declared.state == "certified"
     assert not any("no attacker learned anything" in note for note in declared.warnings)

@@ -20,7 +20,6 @@ from oddshift.attackers.candidate_sampling import (
     foreseeable,
     held_out_by_tier,
     held_out_release,
-    held_out_terms,
     prior_part,
     remember,
     terms_by_tier,
@@ -39,7 +38,7 @@ from oddshift.mechanisms import Exponential, Tiered
 from oddshift.model.records import Records
 from oddshift.model.release import candidate_sets, perturb
 from oddshift.model.space import Space
-from worlds import gather, one_tier, ring, two_tiers, with_words
+from worlds import gather, held_out_terms, one_tier, ring, two_tiers, with_words
 
 
 @pytest.fixture

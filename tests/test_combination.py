@@ -7,7 +7,7 @@ import pytest
 
 from oddshift.attackers import term_weights
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.candidate_sampling import held_out_terms, sides
+from oddshift.attackers.candidate_sampling import sides
 from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.combination import Combination, fit_and_combine, fit_combination, weights_by_tier
 from oddshift.attackers.controls import Null, Own
@@ -19,7 +19,7 @@ from oddshift.base.logarithms import log_sum
 from oddshift.mechanisms import Exponential
 from oddshift.model.release import perturb
 from oddshift.model.tiers import Tiers
-from worlds import World, gather, log_score, ring, two_tiers
+from worlds import World, gather, held_out_terms, log_score, ring, two_tiers
 
 
 def parts_of(known):

@@ -138,29 +138,30 @@ def test_a_finished_network_takes_no_further_epoch(home, monkeypatch):
 
 def test_two_networks_of_an_audit_are_no_obstacle_to_retraining_each(home):
     pytest.importorskip("torch")
-    asked = ASKED.replace('["plugin", "counts"]', '["paper-rnn", "lstm"]\nepochs = 1')
+    asked = ASKED.replace('["plugin", "counts"]', '["paper-rnn", "paper-lstm"]\nepochs = 1')
     config = parse_config(PEOPLE + asked.replace("[adapt]", "[adapt]\nretrain = true"), "x")
     prepared, means = prepare_configured(config), Means(folder=home)
     Run(prepared, config.mechanism, means).audit(replace(config.audit, delta=None))
     made = adapt_task(prepared, config.mechanism, config.adapt, means=means)  # each begins by itself, with its own seed
-    assert [attacker.name for attacker in made.attackers] == ["paper-rnn", "informed-lstm"]
+    assert [attacker.name for attacker in made.attackers] == ["paper-rnn", "paper-lstm"]
 
 
 def test_a_network_for_all_scales_is_another_one_than_that_of_the_audit(home):
     pytest.importorskip("torch")
-    asked = ASKED.replace('["plugin", "counts"]', '["lstm"]\nepochs = 1')
+    asked = ASKED.replace('["plugin", "counts"]', '["paper-lstm"]\nepochs = 1')
     config = parse_config(PEOPLE + asked, "x")
     prepared = prepare_configured(config)
     Run(prepared, config.mechanism, Means(folder=home)).audit(config.audit)
     alone = {file.name for file in home.glob("*.safetensors")}
     made = adapt_task(prepared, config.mechanism, config.adapt, means=Means(folder=home))  # refused if they met
-    assert [attacker.name for attacker in made.attackers] == ["informed-lstm"]
+    assert [attacker.name for attacker in made.attackers] == ["paper-lstm"]
     assert len({file.name for file in home.glob("*.safetensors")} - alone) == len(alone) == 1
 
 
 def test_a_network_for_scale_one_alone_is_that_of_the_audit(home, monkeypatch):
-    learner = pytest.importorskip("torch") and pytest.importorskip("oddshift.attackers.informed")
-    asked = ASKED.replace('["plugin", "counts"]', '["lstm"]\nepochs = 1').replace("grid = [0.5, 1.0]", "grid = [1.0]")
+    learner = pytest.importorskip("torch") and pytest.importorskip("oddshift.attackers.paper")
+    asked = ASKED.replace('["plugin", "counts"]', '["paper-lstm"]\nepochs = 1')
+    asked = asked.replace("grid = [0.5, 1.0]", "grid = [1.0]")
     config = parse_config(PEOPLE + asked, "x")
     prepared = prepare_configured(config)
     means = Means(folder=home)
@@ -171,8 +172,8 @@ def test_a_network_for_scale_one_alone_is_that_of_the_audit(home, monkeypatch):
 
 
 def test_an_adaptation_that_continues_does_not_train_again(home, monkeypatch):
-    learner = pytest.importorskip("torch") and pytest.importorskip("oddshift.attackers.informed")
-    asked = ASKED.replace('["plugin", "counts"]', '["lstm"]\nepochs = 1')
+    learner = pytest.importorskip("torch") and pytest.importorskip("oddshift.attackers.paper")
+    asked = ASKED.replace('["plugin", "counts"]', '["paper-lstm"]\nepochs = 1')
     config = parse_config(PEOPLE + asked, "x")
     prepared = prepare_configured(config)
     first = adapt_task(prepared, config.mechanism, config.adapt, means=Means(folder=home))

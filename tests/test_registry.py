@@ -86,7 +86,7 @@ def test_an_unknown_name_lists_all_that_are_known(installed):
 
 def test_a_retired_name_is_refused_with_what_to_use():
     assert "masked" not in ATTACKERS
-    with pytest.raises(InvalidInput, match=r"'masked'.*lstm"):
+    with pytest.raises(InvalidInput, match=r"'masked'.*portfolio"):
         ATTACKERS.find("masked", "audit.attackers")
 
 

@@ -4,7 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from oddshift.attackers import candidate_sampling as sampled
 from oddshift.attackers.attacker import Knowledge, knowledge
+from oddshift.attackers.paired_log_score import choosing_units
+from oddshift.attackers.term_weights import ContextTerms
 from oddshift.base.logarithms import log_sum
 from oddshift.mechanisms import Channel, Exponential
 from oddshift.model.records import Context, Records, offsets_of
@@ -126,3 +129,25 @@ def log_score(attacker, world, tiers=None):
         total = np.where(tiers.labels[None, :] == mine[:, None], total, -np.inf)
     truth = total[np.arange(len(total)), world.secrets.points]
     return float(np.mean(log_sum(total) - truth))
+
+
+def held_out_terms(parts, known, held_out, rng):
+    """Terms of held-out positions as they are, in one set over all points, −inf outside the candidates."""
+    chosen, release = sampled.held_out_release(known, held_out, sampled.FIT_POSITIONS, rng)
+    shape = (len(chosen.points), len(known.log_prior))
+    base, terms = np.full(shape, -np.inf), tuple(np.zeros(shape) for _ in parts)
+    everything = np.ones(len(parts), dtype=np.bool_)
+    for mine in sampled.terms_by_tier(parts, known, release, everything, sampled.prior_part(parts)):
+        at = np.ix_(mine.positions, mine.points)
+        base[at] = mine.own + mine.log_prior
+        for whole, term in zip(terms, mine.terms, strict=True):
+            whole[at] = term
+    rows, units = np.flatnonzero(sampled.foreseeable(known, held_out)[chosen.points]), choosing_units(chosen)
+    units = replace(units, of_position=units.of_position[rows])
+    return ContextTerms(
+        base[rows],
+        tuple(term[rows] for term in terms),
+        chosen.points[rows],
+        units,
+        sampled.parts_without_outputs(parts),
+    )

@@ -1,7 +1,6 @@
 """Attackers as a question names them: which ones that means for some data, and how they are fitted.
 
-`"all"` stands for every attacker of the registry that suits the data and the installed packages, the cheapest first, as
-far as the CPU seconds reach; those that are left out are named.
+`"all"` stands for every attacker of the registry that suits the data; those that are left out are named.
 
 Whether one network for all scales may stand for networks trained at each: two of those are trained, to see.
 
@@ -11,7 +10,6 @@ no slope, and the loop then stays where it is or walks the wrong way.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,10 +17,10 @@ from functools import partial
 import numpy as np
 
 from oddshift.adapt import AdaptSettings
-from oddshift.app.resources import CpuLimit, Means
+from oddshift.app.resources import Means
 from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
-from oddshift.attackers.fitting import NOT_IN_ALL, PAPER_CONTROLS, in_order_of_cost, seconds_of
+from oddshift.attackers.fitting import NOT_IN_ALL, PAPER_CONTROLS
 from oddshift.attackers.learning_size import Refittable
 from oddshift.audit import AuditSettings
 from oddshift.audit.settings import ALL, DEFAULT_ATTACKERS
@@ -33,12 +31,6 @@ from oddshift.data.codecs import read_vectors
 from oddshift.data.preparation import Prepared
 from oddshift.mechanisms.named import Family
 from oddshift.model.release import perturb
-
-ALL_SECONDS = 900.0
-"""CPU seconds that `"all"` may take as estimated beforehand, where no limit is stated."""
-
-FIRST_SHARE = 0.5
-"""Share of the CPU seconds that the estimates may fill: they are rough, and the rest of the audit takes its time."""
 
 AskedAttacker = str | Attacker
 """An attacker by its name in `ATTACKERS`, or the fitted object itself."""
@@ -98,76 +90,32 @@ def named_attackers(
     asked: Sequence[AskedAttacker],
     prepared: Prepared,
     settings: AuditSettings | AdaptSettings,
-    limit: CpuLimit | None = None,
 ) -> tuple[tuple[AskedAttacker, ...], tuple[str, ...]]:
     """The attackers that a question means for these data, and lines that say which ones were left out and why.
 
     Controls at the same T go with attackers in paper mode. Default attackers that read W are left out silently where
-    the data have no W. Under a limit of CPU seconds the default is `"all"`.
+    the data have no W.
     """
     names = (asked,) if isinstance(asked, str) else tuple(asked)
     in_paper_mode = any(isinstance(name, str) and name.startswith("paper-") for name in names)
     if in_paper_mode and isinstance(settings, AuditSettings) and settings.paper.temperature == "fixed":
         names = (*names, *(control for control in PAPER_CONTROLS if control not in names))
-    is_default = names == DEFAULT_ATTACKERS
-    if ALL in names or (is_default and limit is not None):
-        seconds = ALL_SECONDS if limit is None else limit.left
-        return _all_within((ALL,) if is_default else names, prepared, settings, seconds)
-    if is_default and prepared.split.fit.context is None:
+    if ALL in names:
+        return _every_one(names, prepared)
+    if names == DEFAULT_ATTACKERS and prepared.split.fit.context is None:
         return tuple(name for name in DEFAULT_ATTACKERS if not name.endswith("+W")), ()
     return names, ()
 
 
-def _all_within(
-    names: tuple[AskedAttacker, ...],
-    prepared: Prepared,
-    settings: AuditSettings | AdaptSettings,
-    seconds: float,
+def _every_one(
+    names: tuple[AskedAttacker, ...], prepared: Prepared
 ) -> tuple[tuple[AskedAttacker, ...], tuple[str, ...]]:
-    """Every suitable attacker within the seconds; the default ones and what was named besides come anyway."""
-    suitable, missing = _suitable(prepared)
-    taken = [name for name in DEFAULT_ATTACKERS if name in suitable]
-    costs = {name: seconds_of(name, prepared.split, settings.epochs) for name in suitable}
-    used, dear = sum(costs[name] for name in taken), []
-    for name in in_order_of_cost(suitable, costs):
-        if name in taken:
-            continue
-        if used + costs[name] <= FIRST_SHARE * seconds:
-            taken.append(name)
-            used += costs[name]
-        else:
-            dear.append(f"{name} (about {costs[name]:.0f} s)")
-    others = tuple(name for name in names if name != ALL and name not in taken)
-    notes = [f"attackers left out within {seconds:.0f} CPU s: {', '.join(dear)}"] if dear else []
-    notes += [f"attackers left out because {why}: {', '.join(lacking)}" for why, lacking in missing.items()]
-    return (*taken, *others), tuple(notes)
-
-
-def _suitable(prepared: Prepared) -> tuple[list[str], dict[str, list[str]]]:
-    """Registered attackers that can read these data, and by what they lack those that cannot.
-
-    One that knows the law of the data is there where they have a known law.
-    """
-    found: list[str] = []
-    missing: dict[str, list[str]] = {}
-    for name in ATTACKERS:
-        if name in NOT_IN_ALL or (name == "exact" and prepared.prior_of is None):
-            continue
-        why = _lacking(name, prepared)
-        if why:
-            missing.setdefault(why, []).append(name)
-        else:
-            found.append(name)
-    return found, missing
-
-
-def _lacking(name: str, prepared: Prepared) -> str:
-    """What an attacker needs and does not have; empty when nothing is missing."""
-    if name.endswith("+W") and prepared.split.fit.context is None:
-        return "the data have no public context W"
-    if name not in UNTRAINED and name != "exact" and importlib.util.find_spec("torch") is None:
-        return "the extra `attackers` is not installed"
-    return ""
+    """Every registered attacker that can read these data, the default ones first, and what was named besides."""
+    suitable = [n for n in ATTACKERS if n not in NOT_IN_ALL and (n != "exact" or prepared.prior_of is not None)]
+    unread = [n for n in suitable if n.endswith("+W") and prepared.split.fit.context is None]
+    taken = [n for n in (*DEFAULT_ATTACKERS, *suitable) if n not in unread]
+    notes = [f"attackers left out because the data have no public context W: {', '.join(unread)}"] if unread else []
+    return tuple(dict.fromkeys((*taken, *(n for n in names if n != ALL)))), tuple(notes)
 
 
 def refittable(

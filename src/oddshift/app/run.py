@@ -84,7 +84,7 @@ class Run:
         check_use(self.prepared, settings)
         _refuse_few(self.prepared.split, nouns_of(self.prepared.detector))
         work, named = self.means, settings.attackers if attackers is None else attackers
-        asked, without = named_attackers(named, self.prepared, settings, work.limit)
+        asked, without = named_attackers(named, self.prepared, settings)
         prepared, known, fitted, limited = self._fitted(asked, settings)
         split = prepared.split
         if work.limit is not None:

@@ -232,9 +232,6 @@ def _at_even_steps(mass: FloatArray, total: FloatArray) -> IntArray:
 FIT_POSITIONS = 6_000
 """Largest number of positions on which weights are fitted."""
 
-FIT_ENTRIES = 12_000_000
-"""Entries (positions x points) of a term that is held over all points, for fewer positions."""
-
 NOISES = 4
 """Largest number of releases of each held-out document for fitting weights: fresh noise makes up for few ones."""
 
@@ -247,11 +244,6 @@ def foreseeable(known: Knowledge, held_out: Records) -> BoolArray:
     seen = known.fit.counts() > 0
     is_from_records = bool((seen | (held_out.counts() > 0))[known.tiers.sensitive].all())
     return seen if is_from_records else np.ones_like(seen)
-
-
-def positions_over_all_points(points: int) -> int:
-    """How many positions weights are fitted on where terms are held over all points."""
-    return min(FIT_POSITIONS, FIT_ENTRIES // points)
 
 
 def held_out_release(
@@ -314,24 +306,4 @@ def joined(blocks: list[ContextTerms]) -> ContextTerms:
         terms=tuple(np.concatenate([wide(each.terms[k], 0.0) for each in blocks]) for k in range(one.size)),
         truth=np.concatenate([each.truth for each in blocks]),
         units=replace(one.units, of_position=np.concatenate([each.units.of_position for each in blocks])),
-    )
-
-
-def held_out_terms(
-    parts: Sequence[Attacker], known: Knowledge, held_out: Records, rng: np.random.Generator
-) -> ContextTerms:
-    """The terms as they are, in one set over all points, −inf outside the candidates."""
-    chosen, release = held_out_release(known, held_out, positions_over_all_points(len(known.log_prior)), rng)
-    shape = (len(chosen.points), len(known.log_prior))
-    base, terms = np.full(shape, -np.inf), tuple(np.zeros(shape) for _ in parts)
-    everything = np.ones(len(parts), dtype=np.bool_)
-    for mine in terms_by_tier(parts, known, release, everything, prior_part(parts)):
-        at = np.ix_(mine.positions, mine.points)
-        base[at] = mine.own + mine.log_prior
-        for whole, term in zip(terms, mine.terms, strict=True):
-            whole[at] = term
-    rows, units = np.flatnonzero(foreseeable(known, held_out)[chosen.points]), choosing_units(chosen)
-    units = replace(units, of_position=units.of_position[rows])
-    return ContextTerms(
-        base[rows], tuple(term[rows] for term in terms), chosen.points[rows], units, parts_without_outputs(parts)
     )

@@ -150,10 +150,10 @@ def completeness(
         some = some[:MOST_VOTED]
     release, truth = release.take(some), truth.take(some)
     votes = votes_of(known, truth) if relations is None else None
-    foretold = min((_foretold(each, known, release, truth, votes) for each in readers), key=_score)
+    told = min((foretold(each, known, release, truth, votes) for each in readers), key=_score)
     if relations is None:
-        return _judged(VOTED, [_voted(foretold, truth, k) for k in range(len(VOTED))])
-    return _judged([each.names for each in relations], [_related(foretold, truth, each) for each in relations])
+        return _judged(VOTED, [_voted(told, truth, k) for k in range(len(VOTED))])
+    return _judged([each.names for each in relations], [_related(told, truth, each) for each in relations])
 
 
 def _judged(names: Sequence[tuple[str, ...]], bets: Sequence[FloatArray]) -> Completeness:
@@ -209,8 +209,8 @@ def _voted(foretold: Sequence[Foretold], truth: Records, number: int) -> FloatAr
     return np.asarray(np.logaddexp.reduceat(won, truth.offsets[:-1], axis=1) - np.log(truth.lengths))
 
 
-def _foretold(
-    reader: Combination, known: Knowledge, release: Release, truth: Records, votes: Votes | None
+def foretold(
+    reader: Combination, known: Knowledge, release: Release, truth: Records, votes: Votes | None = None
 ) -> list[Foretold]:
     """Pr[secret | all others of its document in the clear] by the parts that have weight, tier by tier.
 

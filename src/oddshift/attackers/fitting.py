@@ -1,18 +1,12 @@
 """Attackers by name: what a configuration looks names up in, and how each is fitted.
 
-`ATTACKERS[name](known, rng)` fits one. Only the networks load torch, when one of them is fitted. A package adds an
-attacker through the entry point group `oddshift.attackers`.
-
-What attackers cost, roughly: CPU seconds from the sizes of the data, so that `"all"` can stop where time is short.
-
-fit = fixed + positions·(each_position + points·each_entry), an epoch at a time for networks; reading a position costs
-points·read_entry. Attackers that count in a verdict are fitted again on smaller parts and read again: that is included.
-The constants were measured on one core; another machine differs by a factor, the same for all.
+`ATTACKERS[name](known, rng)` fits one. Only the paper's networks load torch, when one of them is fitted. A package adds
+an attacker through the entry point group `oddshift.attackers`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +26,6 @@ from oddshift.base.errors import InvalidInput
 from oddshift.base.registry import Registry
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.prior import Markov
-from oddshift.model.records import Split
 from oddshift.model.tiers import Tiers
 
 
@@ -79,22 +72,6 @@ def _exact(known: Knowledge, rng: np.random.Generator, options: FitOptions | Non
     if options is None or options.prior_of is None:
         raise InvalidInput("attacker 'exact' needs data whose law is known (kind people), expected another attacker")
     return exact_attacker(known, options.prior_of)
-
-
-def _informed(reads_context: bool = False) -> Fit:
-    def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
-        from oddshift.attackers.informed import Network, fit_informed
-
-        options = options or FitOptions()
-        schedule = _limited(Schedule(seed=int(rng.integers(1 << 31))), options)
-        network = Network(reads_context=reads_context, scale_range=options.scale_range)
-        network = replace(network, width=options.width) if options.width else network
-        name = "informed-lstm" + ("-words" if reads_context else "")
-        name += "-scales" if options.scale_range else ""  # another network than the one for a single mechanism
-        checkpoint = _file(options, f"{name}-{schedule.seed}", known)
-        return fit_informed(known, network, schedule, family=options.family, checkpoint=checkpoint)
-
-    return fit
 
 
 def _paper(architecture: str) -> Fit:
@@ -164,6 +141,7 @@ NOT_IN_ALL = frozenset(
         "own",
         "plugin",
         "cooccurrence",
+        "counts",
         *PAPER_CONTROLS,
         "paper-rnn",
         "paper-lstm",
@@ -184,8 +162,6 @@ ATTACKERS: Registry[Fit] = Registry(
         "counts": _weighed("counts", fit_plugin, fit_cooccurrence),
         "portfolio": _alone(fit_portfolio),
         "portfolio+W": _alone(partial(fit_portfolio, reads_words=True)),
-        "lstm": _informed(),
-        "lstm+W": _informed(reads_context=True),
         "paper-null": _paper_control(reads=False),
         "paper-own": _paper_control(reads=True),
         "paper-rnn": _paper("rnn"),
@@ -193,64 +169,10 @@ ATTACKERS: Registry[Fit] = Registry(
         "paper-transformer": _paper("transformer"),
     },
     retired={
-        **dict.fromkeys(("masked", "rnn", "transformer"), "lstm"),
-        "combination": "portfolio and lstm",
-        "combination+W": "portfolio+W and lstm+W",
-        "language+W": "portfolio+W",
-        "plugin-topics": "portfolio",
+        **dict.fromkeys(("combination", "lstm", "masked", "plugin-topics", "rnn", "transformer"), "portfolio"),
+        **dict.fromkeys(("combination+W", "language+W", "lstm+W"), "portfolio+W"),
         "unigram": "plugin",
     },
 )
 """Every attacker by name, those of installed packages included; names that end in +W read the public context, the
 paper's are for reproduction only, and `exact` needs a known law."""
-
-
-FITS, READS = 1.75, 2.5
-"""Full fits that all fits of an attacker amount to (a quarter, a half, and all), and how often everything is read."""
-
-
-@dataclass(frozen=True)
-class AttackerCost:
-    """Seconds for a fit, for each position (of an epoch), and for each position and point, to fit and to read."""
-
-    fixed: float
-    each_position: float
-    each_entry: float
-    read_entry: float
-    epochs: int = 0
-
-    def seconds(self, fit: int, read: int, points: int, epochs: int | None = None) -> float:
-        """The cost with this many positions to fit and to read.
-
-        >>> AttackerCost(1.0, 1e-3, 0.0, 1e-6).seconds(1_000, 1_000, 100)
-        3.75
-        """
-        rounds = 1 if not self.epochs else min(self.epochs, epochs or self.epochs)
-        fitting = self.fixed + rounds * fit * (self.each_position + points * self.each_entry)
-        return FITS * fitting + READS * read * points * self.read_entry
-
-
-NETWORK = AttackerCost(3.0, 1e-4, 1e-7, 2e-7, epochs=60)
-"""Networks that read releases: three seconds to load torch, then as many epochs as they may take."""
-
-COSTS: Mapping[str, AttackerCost] = {
-    "exact": AttackerCost(0.0, 0.0, 0.0, 2e-7),
-    "counts": AttackerCost(0.1, 1e-5, 1e-8, 2e-7),
-    "portfolio": AttackerCost(0.5, 1e-4, 1e-8, 3e-7),
-    "portfolio+W": AttackerCost(1.0, 2e-4, 1e-7, 4e-7),
-    "lstm": NETWORK,
-    "lstm+W": NETWORK,
-}
-"""The cost of every attacker of our own; one of another package is taken to cost what `portfolio` does."""
-
-
-def seconds_of(name: str, split: Split, epochs: int | None) -> float:
-    """CPU seconds that this attacker takes in an audit of these data, roughly; `epochs` limits the training."""
-    read = len(split.select.points) + len(split.certify.points)
-    cost = COSTS.get(name, COSTS["portfolio"])
-    return cost.seconds(len(split.fit.points), read, len(split.fit.space), epochs)
-
-
-def in_order_of_cost(names: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
-    """The cheapest first; in their order where they cost the same."""
-    return sorted(names, key=lambda name: seconds[name])

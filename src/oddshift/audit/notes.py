@@ -8,7 +8,7 @@ from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.portfolio import out_of_reach
 from oddshift.audit.claims import NOTHING_LEARNED, ClaimBuilder
 from oddshift.audit.result import AttackerResult
-from oddshift.audit.settings import ALL, AuditSettings
+from oddshift.audit.settings import AuditSettings
 from oddshift.bounds import zero_failures
 from oddshift.evidence.certificates import Evidence
 from oddshift.evidence.witness import AnyWitness, Witness
@@ -83,14 +83,9 @@ def _nobody(evidence: Sequence[Evidence], settings: AuditSettings) -> list[str]:
     """What to try next where no attacker learned anything and nothing else supports a verdict."""
     if not any(item.certificate.claim.withheld == NOTHING_LEARNED for item in evidence):
         return []
-    others = (
-        "an attacker of your own, or more data to learn from"
-        if ALL in settings.attackers
-        else 'other attackers: attackers = "all" takes every one that suits the data'
-    )
     return [
-        f"there is no verdict on rates because no attacker learned anything; try {others}; a proven bound (upper) or "
-        "declared independence (independent) also support one"
+        "there is no verdict on rates because no attacker learned anything; try more data to learn from, or an "
+        "attacker of your own; a proven bound (upper) or declared independence (independent) also support one"
     ]
 
 

@@ -29,7 +29,7 @@ DEFAULT_ATTACKERS = ("portfolio", "portfolio+W")
 """Attackers that are used when none are named; they need no training. Without a context W the second is left out."""
 
 ALL = "all"
-"""Every attacker that suits the data, as far as the CPU seconds reach."""
+"""Every attacker that suits the data."""
 
 SMALLEST_DELTA = 1e-9
 """The smallest rate that can be asked for: even without a failure it takes some billions of documents."""
@@ -50,8 +50,8 @@ class Question:
     - `method`: the bound on a mean, by name in `oddshift.bounds.METHODS`; one that depends on the order of documents
       gets an order that the seed draws.
     - `attackers`: names of attackers to fit; the controls `null` and `own` are always added. `"all"` stands for every
-      attacker that suits the data, as far as the CPU seconds reach.
-    - `epochs`: a limit on the training of networks; None leaves their own, at most 60.
+      attacker that suits the data.
+    - `epochs`: a limit on the training of the paper's networks; None leaves their own.
     - `success`: caps on right first guesses, by tier: `{"PII": 0.2}` says that at most 20 % of the secrets of that tier
       may be guessed right; `"*"` stands for all tiers. With δ they are part of the verdict.
     - `advantage`: the same for the gain over the guess before any release.

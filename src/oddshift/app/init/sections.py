@@ -84,7 +84,7 @@ calibrated = true   # one release spends this budget exactly, and no more
 [audit]
 delta = {DELTA:g}   # leakage may exceed epsilon in at most this share of cases
 alpha = {ALPHA:g}   # each certificate is wrong with at most this probability
-attackers = {json.dumps(list(DEFAULT_ATTACKERS))}   # networks need the extra `attackers`: see docs/audit.md
+attackers = {json.dumps(list(DEFAULT_ATTACKERS))}   # others: docs/audit.md
 seed = 0   # the same file, configuration and seed give the same result{declared if alone else ""}
 
 [adapt]
