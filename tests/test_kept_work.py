@@ -123,12 +123,12 @@ def test_an_adaptation_after_an_audit_does_nothing_again_and_gives_the_same_byte
 
 
 def test_a_finished_network_takes_no_further_epoch(home, monkeypatch):
-    training = pytest.importorskip("torch") and pytest.importorskip("oddshift.attackers.paper")
+    training = pytest.importorskip("torch") and pytest.importorskip("oddshift.attackers.reconstruction")
     asked = ASKED.replace('["plugin", "counts"]', '["paper-rnn"]\nepochs = 1').replace(
         "[adapt]", "[adapt]\nretrain = true"
     )
     run_audit(PEOPLE + asked, home / "run")
-    monkeypatch.setattr(training._Learner, "epoch", refuse)
+    monkeypatch.setattr(training.PairLearner, "epoch", refuse)
     config = parse_config(PEOPLE + asked, "x")
     lay_out_checkpoints(home / "run", home)
     adapt_task(prepare_configured(config), config.mechanism, config.adapt, means=Means(folder=home))
@@ -159,25 +159,25 @@ def test_a_network_for_all_scales_is_another_one_than_that_of_the_audit(home):
 
 
 def test_a_network_for_scale_one_alone_is_that_of_the_audit(home, monkeypatch):
-    learner = pytest.importorskip("torch") and pytest.importorskip("oddshift.attackers.paper")
+    learner = pytest.importorskip("torch") and pytest.importorskip("oddshift.attackers.reconstruction")
     asked = ASKED.replace('["plugin", "counts"]', '["paper-lstm"]\nepochs = 1')
     asked = asked.replace("grid = [0.5, 1.0]", "grid = [1.0]")
     config = parse_config(PEOPLE + asked, "x")
     prepared = prepare_configured(config)
     means = Means(folder=home)
     Run(prepared, config.mechanism, means).audit(config.audit)
-    monkeypatch.setattr(learner._Learner, "epoch", refuse)
+    monkeypatch.setattr(learner.PairLearner, "epoch", refuse)
     made = adapt_task(prepared, config.mechanism, config.adapt, means=Means(folder=home))
     assert made.attackers[0].fingerprint == next(iter(means.fits.values())).fingerprint
 
 
 def test_an_adaptation_that_continues_does_not_train_again(home, monkeypatch):
-    learner = pytest.importorskip("torch") and pytest.importorskip("oddshift.attackers.paper")
+    learner = pytest.importorskip("torch") and pytest.importorskip("oddshift.attackers.reconstruction")
     asked = ASKED.replace('["plugin", "counts"]', '["paper-lstm"]\nepochs = 1')
     config = parse_config(PEOPLE + asked, "x")
     prepared = prepare_configured(config)
     first = adapt_task(prepared, config.mechanism, config.adapt, means=Means(folder=home))
-    monkeypatch.setattr(learner._Learner, "epoch", refuse)
+    monkeypatch.setattr(learner.PairLearner, "epoch", refuse)
     again = adapt_task(prepared, config.mechanism, config.adapt, means=Means(folder=home))
     assert again.attackers[0].fingerprint == first.attackers[0].fingerprint
 
