@@ -250,11 +250,12 @@ class PairLearner:
         return nn.functional.mse_loss(guess, (truth - self.model.centre) / self.model.spread), int(mine.sum())
 
     def _drawn(self, epoch: int, part: int) -> Knowledge:
-        """Knowledge under scales drawn for one part of an epoch, uniform and in the order of the tiers."""
+        """Knowledge under scales drawn for one part of an epoch, uniform and in the order of the levels."""
         if self.sight.family is None or self.settings.scale_range is None:
             return self.known
         rng = np.random.default_rng([self.schedule.seed, epoch, part, 1])
-        return self._at(self.sight.family, np.sort(rng.uniform(*self.settings.scale_range, len(self.known.tiers))))
+        scales = np.sort(rng.uniform(*self.settings.scale_range, self.known.tiers.n_levels))
+        return self._at(self.sight.family, scales[np.array(self.known.tiers.levels)])
 
     def _tried(self) -> list[Knowledge]:
         if self.sight.family is None or self.settings.scale_range is None:
