@@ -10,7 +10,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import load, save
 from oddshift.data.codecs import TextSettings, WordVectors
 from oddshift.data.detectors import Capitals, Gazetteer, Handles, Occupations, Patterns, Pipeline, WordList
-from oddshift.data.detectors.storage import KeptNames, KeptPipeline, kept_detector, made_detector
+from oddshift.data.detectors.storage import KeptNames, KeptPipeline, kept_detector
 from oddshift.mechanisms import Exponential
 from oddshift.protect import Sanitizer
 from oddshift.protect.policies import load_policy, make_policy, save_policy
@@ -37,7 +37,7 @@ def rows(spans):
 def test_a_kept_detector_finds_the_same(detector, tmp_path):
     kept = kept_detector(detector)
     save(tmp_path / "d.json", kept)
-    again = made_detector(load(tmp_path / "d.json", type(kept)))
+    again = load(tmp_path / "d.json", type(kept)).detector()
     assert rows(again.detect(TEXTS)) == rows(detector.detect(TEXTS)) != []
     assert again.detect(TEXTS).is_exact == detector.detect(TEXTS).is_exact
 

@@ -22,6 +22,7 @@ from oddshift.data.codecs.text.encoded import EncodedText
 from oddshift.data.codecs.text.lexicon import Lexicon
 from oddshift.data.codecs.text.settings import TextSettings
 from oddshift.data.codecs.text.vectors import WordVectors
+from oddshift.data.detectors.names import word_lists
 from oddshift.model.prior import Markov
 from oddshift.model.records import Records
 from oddshift.model.space import Space
@@ -30,53 +31,13 @@ from oddshift.model.tiers import Tiers
 __all__ = ["People", "PeopleSettings", "people"]
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
+_WORDS = word_lists("people")
 
+NAMES, EMPLOYERS, CITIES, HABITS = (tuple(_WORDS[kind].split()) for kind in ("names", "employers", "cities", "habits"))
+"""First names, employers, cities and habits."""
 
-NAMES = _words(
-    """james mary robert patricia john jennifer michael linda david elizabeth william barbara richard susan joseph
-    jessica thomas sarah charles karen christopher lisa daniel nancy matthew betty anthony margaret mark sandra donald
-    ashley steven kimberly paul emily andrew donna joshua michelle kenneth carol kevin amanda brian melissa george
-    deborah edward stephanie ronald rebecca timothy laura jason sharon jeffrey cynthia ryan kathleen jacob amy gary
-    shirley nicholas angela eric helen jonathan anna stephen brenda larry pamela justin nicole scott samantha brandon
-    katherine benjamin emma samuel ruth gregory christine frank catherine alexander debra raymond rachel patrick carolyn
-    jack janet dennis virginia jerry maria tyler heather aaron diane jose julie adam joyce nathan victoria henry kelly
-    zachary christina douglas joan peter evelyn"""
-)
-"""First names."""
-
-EMPLOYERS = _words(
-    """microsoft google boeing siemens nokia toyota honda walmart nestle unilever pfizer novartis philips samsung sony
-    intel oracle cisco ibm dell motorola vodafone ericsson volvo renault peugeot fiat airbus lufthansa fedex ups
-    starbucks heineken lego ikea nike adidas puma disney reuters bloomberg barclays citigroup hsbc allianz shell exxon
-    chevron caterpillar xerox kodak canon hitachi toshiba panasonic fujitsu"""
-)
-"""Employers."""
-
-CITIES = _words(
-    """london paris berlin madrid rome vienna prague warsaw budapest lisbon dublin oslo stockholm helsinki copenhagen
-    amsterdam brussels zurich geneva athens istanbul moscow cairo nairobi lagos johannesburg mumbai delhi bangkok
-    singapore jakarta manila tokyo osaka seoul beijing shanghai sydney melbourne auckland toronto montreal vancouver
-    chicago boston houston denver seattle miami atlanta dallas detroit phoenix portland havana lima"""
-)
-"""Cities."""
-
-PROFESSIONS = {
-    "care": _words("nurse doctor dentist surgeon veterinarian teacher librarian gardener farmer"),
-    "craft": _words("carpenter electrician baker butcher tailor mechanic painter sculptor chef"),
-    "office": _words("lawyer accountant banker broker cashier clerk secretary judge editor"),
-    "science": _words("engineer architect chemist physicist biologist mathematician programmer pilot detective"),
-    "stage": _words("musician singer dancer actor director photographer journalist waiter sailor"),
-}
+PROFESSIONS = {field: tuple(words.split()) for field, words in _WORDS["professions"].items()}
 """Professions by field; the field is the class of a document."""
-
-HABITS = _words(
-    """chess poker tennis golf swimming cycling hiking fishing hunting sailing skiing skating rowing climbing running
-    yoga boxing wrestling judo karate knitting sewing pottery cooking baking gardening gambling smoking drinking
-    dancing singing reading jogging surfing diving camping photography astronomy archery painting"""
-)
-"""Habits."""
 
 KINDS: tuple[tuple[str, ...], ...] = (
     NAMES,

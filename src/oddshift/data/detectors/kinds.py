@@ -18,6 +18,7 @@ from typing import ClassVar, Literal
 from oddshift.data.detectors.addresses import HANDLE_LABELS
 from oddshift.data.detectors.capitals import CAPITALISED
 from oddshift.data.detectors.gazetteer import Gazetteer
+from oddshift.data.detectors.names import word_lists
 from oddshift.data.detectors.patterns import PATTERN_LABELS
 from oddshift.data.detectors.spans import Spans
 from oddshift.data.detectors.tagging import NAME_LABELS, TierRule
@@ -25,55 +26,11 @@ from oddshift.data.detectors.tagging import NAME_LABELS, TierRule
 OCCUPATION = "OCCUPATION"
 """The one label."""
 
-_HEALTH = (
-    "cardiologist carer chiropractor dentist dermatologist dietitian doctor epidemiologist "
-    "midwife neurologist nurse oncologist optician optometrist "
-    "paediatrician pediatrician paramedic pathologist pharmacist physician physiotherapist psychiatrist psychologist "
-    "psychotherapist radiologist surgeon therapist veterinarian anesthesiologist caregiver"
-)
-_LAW = (
-    "attorney bailiff barrister congressman congresswoman constable coroner diplomat ambassador firefighter detective "
-    "lawmaker lawyer legislator magistrate mayor notary paralegal policeman policewoman prosecutor senator sheriff "
-    "solicitor soldier spokesman spokeswoman spokesperson governor chancellor"
-)
-_SCIENCE = (
-    "archaeologist anthropologist architect astronaut astronomer biologist botanist chemist economist engineer "
-    "geographer geologist historian linguist mathematician meteorologist philosopher physicist programmer scientist "
-    "sociologist statistician surveyor technician researcher lecturer librarian professor teacher tutor "
-    "schoolteacher"
-)
-_ARTS = (
-    "actor actress artist author broadcaster cameraman cartoonist choreographer "
-    "columnist comedian composer dancer filmmaker guitarist illustrator journalist musician novelist painter "
-    "photographer pianist playwright poet publicist rapper reporter screenwriter sculptor singer songwriter violinist "
-    "translator interpreter"
-)
-_BUSINESS = (
-    "accountant auditor banker bookkeeper broker businessman businesswoman cashier clerk consultant "
-    "economist entrepreneur janitor merchant receptionist recruiter retailer salesman "
-    "saleswoman salesperson secretary shopkeeper stockbroker treasurer underwriter landlord"
-)
-_TRADES = (
-    "baker barber bartender barista blacksmith bricklayer builder butcher carpenter caterer chef cleaner "
-    "electrician farmer fisherman florist gardener goldsmith grocer hairdresser "
-    "handyman jeweller jeweler labourer laborer lifeguard locksmith machinist mason mechanic milkman "
-    "miner nanny babysitter housekeeper plasterer plumber potter roofer seamstress shoemaker tailor "
-    "upholsterer waiter waitress watchmaker welder brewer"
-)
-_TRANSPORT = "cabbie chauffeur courier dockworker mailman postman sailor seaman steward stewardess trucker"
-_OTHERS = (
-    "athlete beautician bishop chaplain clergyman footballer golfer goalkeeper jockey imam missionary nun "
-    "pastor priest quarterback rabbi referee undertaker vicar"
-)
-_PHRASES = (
-    "air traffic controller,bus driver,chief executive,civil servant,construction worker,estate agent,factory worker,"
-    "flight attendant,police officer,prison officer,real estate agent,security guard,social worker,software developer,"
-    "software engineer,taxi driver,train driver,truck driver,web designer,youth worker,care worker,airline pilot"
-)
+_FIELDS = word_lists("occupations")
+_SINGLE = (noun for field, nouns in _FIELDS.items() if field != "phrases" for noun in nouns.split())
+_PHRASES = (" ".join(phrase.split()) for phrase in _FIELDS["phrases"].split(","))
 
-_SINGLE = " ".join((_HEALTH, _LAW, _SCIENCE, _ARTS, _BUSINESS, _TRADES, _TRANSPORT, _OTHERS))
-
-OCCUPATIONS = tuple(dict.fromkeys((*_SINGLE.split(), *_PHRASES.split(","))))
+OCCUPATIONS = tuple(dict.fromkeys((*_SINGLE, *_PHRASES)))
 """Occupations in the singular."""
 
 

@@ -13,10 +13,13 @@ Stop words are never names by themselves: the words of spaCy's English list, by 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
+from importlib import resources
+from typing import Any
 
 from oddshift.data.detectors.normalising import normalised
 from oddshift.data.detectors.spans import Spans
@@ -271,47 +274,21 @@ def _again(text: str, sought: Mapping[str, str]) -> Iterator[tuple[int, int, str
             yield *plain.original(match.start(), match.start() + len(word)), label
 
 
-PRONOUNS = """
-    i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself she her hers
-    herself it its itself they them their themselves one this that these those who whom whose which what whoever
-    whatever another other others same such own someone something anyone anything everyone everything nobody
-    noone none nothing
-"""
-
-VERBS = """
-    am are be been being is was were became become becomes becoming ca can cannot could did do does doing done had has
-    have get give go keep made make may might move must name put say see seem seemed seeming seems serious
-    should show take used using will would call regarding
-"""
-
-ADVERBS = """
-    again almost alone already also although always anyhow anyway anywhere afterwards back beforehand elsewhere
-    else enough even ever everywhere formerly further hence here hereafter hereby herein hereupon how however indeed
-    just last latter latterly meanwhile moreover mostly much namely never nevertheless next no not now nowhere often
-    once only otherwise perhaps please quite rather really so somehow sometime sometimes somewhere still then thence
-    there thereafter thereby therefore therein thereupon thru thus together too very well when whence whenever where
-    whereafter whereas whereby wherein whereupon wherever whither why yet various
-"""
-
-CONNECTIVES = """
-    a about above across after against all along among amongst amount an and any around as at because before behind
-    below beside besides between beyond both bottom but by down due during each either empty every except few first for
-    former from front full if in into least less many more most neither nor of off on onto or out over part per re
-    several side since some than the though through throughout to top toward towards under unless until up upon via
-    whether while whole with within without
-"""
-
-NUMBERS = "two third three four five six eight nine ten eleven twelve fifteen twenty forty fifty sixty hundred"
-
-SHORT_FORMS = "'d 'll 'm 're 's 've n't"
+@cache
+def word_lists(purpose: str) -> dict[str, Any]:
+    """The lists of words that the package knows for one purpose: public names, occupations, stop words, people."""
+    text = resources.files("oddshift.data").joinpath("words.toml").read_text(encoding="utf-8")
+    found: dict[str, Any] = tomllib.loads(text)[purpose]
+    return found
 
 
-@lru_cache(maxsize=1)
+@cache
 def stop_words() -> frozenset[str]:
     """English function words that are never names by themselves, short forms with each kind of apostrophe.
 
     >>> "whose" in stop_words(), "’ll" in stop_words(), "paris" in stop_words()
     (True, True, False)
     """
-    short = (SHORT_FORMS.replace("'", mark) for mark in "'‘’")
-    return frozenset(" ".join((PRONOUNS, VERBS, ADVERBS, CONNECTIVES, NUMBERS, *short)).split())
+    lists = word_lists("stop")
+    short = (lists["short_forms"].replace("'", mark) for mark in "'‘’")
+    return frozenset(" ".join((*lists.values(), *short)).split())

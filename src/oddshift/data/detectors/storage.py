@@ -41,6 +41,16 @@ class NameList:
     cover_surnames: bool
     ordinary: tuple[str, ...]
 
+    @classmethod
+    def of(cls, found: Gazetteer) -> NameList:
+        """In plain fields."""
+        same = {name: getattr(found, name) for name in ("label", "keep_case", "cover_surnames")}
+        return cls(names=tuple(found.entries), ordinary=tuple(sorted(found.ordinary)), **same)
+
+    def detector(self) -> Gazetteer:
+        """The detector."""
+        return Gazetteer(self.names, self.label, self.keep_case, self.cover_surnames, frozenset(self.ordinary))
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ListedWords:
@@ -48,6 +58,15 @@ class ListedWords:
 
     words: tuple[str, ...]
     labels: tuple[str, ...]
+
+    @classmethod
+    def of(cls, found: WordList) -> ListedWords:
+        """In plain fields."""
+        return cls(words=tuple(found.words), labels=tuple(found.words.values()))
+
+    def detector(self) -> WordList:
+        """The detector."""
+        return WordList(dict(zip(self.words, self.labels, strict=True)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +77,21 @@ class FixedForms:
     labels: tuple[str, ...]
     threshold: float
 
+    @classmethod
+    def of(cls, found: Patterns | Handles | Occupations | Capitals) -> FixedForms:
+        """In plain fields."""
+        names: dict[type[Any], Any] = {Patterns: "patterns", Handles: "handles", Occupations: "occupations"}
+        labels, threshold = getattr(found, "labels", ()), getattr(found, "threshold", 0.0)
+        return cls(found_by=names.get(type(found), "capitals"), labels=labels, threshold=threshold)
+
+    def detector(self) -> Detector:
+        """The detector."""
+        if self.found_by == "patterns":
+            return Patterns(self.labels, self.threshold, is_kept=False)
+        if self.found_by == "handles":
+            return Handles(self.labels)
+        return Occupations() if self.found_by == "occupations" else Capitals()
+
 
 @dataclass(frozen=True, kw_only=True)
 class KeptPipeline:
@@ -67,6 +101,29 @@ class KeptPipeline:
     labels: tuple[str, ...]
     fingerprint: str
 
+    @classmethod
+    def of(cls, found: Pipeline) -> KeptPipeline:
+        """In plain fields."""
+        mark = fingerprint_of(pipeline_folder(found.pipeline))
+        return cls(path=str(found.pipeline), labels=tuple(found.labels), fingerprint=mark)
+
+    def detector(self) -> Pipeline:
+        """The detector; a pipeline that is missing or different is refused."""
+        name = Path(self.path).name
+        try:
+            folder = pipeline_folder(self.path)
+        except InvalidInput as error:
+            raise InvalidInput(
+                f"the policy finds names with the spaCy pipeline {name!r}, which is not at {self.path}; expected it "
+                "there"
+            ) from error
+        if fingerprint_of(folder) != self.fingerprint:
+            raise InvalidInput(
+                f"the spaCy pipeline {name!r} is not the one that the policy was made with (its files differ), "
+                "expected that one, because another pipeline finds other names"
+            )
+        return Pipeline(self.path, self.labels, is_kept=False)  # a release may be long: nothing of it is kept
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class KeptByName:
@@ -74,6 +131,29 @@ class KeptByName:
 
     entry: StoredName
     settings: Any = field(metadata={TYPED_BY: lambda known: DETECTORS.again(known["entry"])})
+
+    @classmethod
+    def of(cls, found: Detector) -> KeptByName:
+        """By the settings that its `to_policy` gives, which have to be those of a registered name."""
+        refusal = f"detector {found.name!r} cannot be kept in a policy"
+        describe = getattr(found, "to_policy", None)
+        if describe is None:
+            raise InvalidInput(
+                f"{refusal}, expected a pipeline, patterns, handles, occupations, capitals, a list, or a registered "
+                "detector with to_policy()"
+            )
+        settings = describe()
+        name = str(getattr(settings, "kind", ""))
+        if name not in DETECTORS or DETECTORS[name] is not type(settings):
+            raise InvalidInput(f"{refusal}: to_policy() gives {type(settings).__name__}, expected registered settings")
+        kept = cls(entry=DETECTORS.stored(name), settings=settings)
+        refuse_unreadable(kept, refusal)
+        return kept
+
+    def detector(self) -> Detector:
+        """The detector."""
+        made: Detector = self.settings.detector()
+        return made
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -97,102 +177,24 @@ class KeptNames:
 
 
 KeptDetector = NameList | ListedWords | FixedForms | KeptPipeline | KeptByName
-"""Every form in which a policy keeps a detector."""
+"""Every form in which a policy keeps a detector; `detector()` makes it again."""
+
+_FORMS: dict[type[Any], Any] = {
+    Pipeline: KeptPipeline,
+    Gazetteer: NameList,
+    WordList: ListedWords,
+    **dict.fromkeys((Patterns, Handles, Occupations, Capitals), FixedForms),
+}
 
 
 def kept_detector(detector: Detector) -> KeptDetector:
     """A detector in plain fields."""
-    if isinstance(detector, Pipeline):
-        mark = fingerprint_of(pipeline_folder(detector.pipeline))
-        return KeptPipeline(path=str(detector.pipeline), labels=tuple(detector.labels), fingerprint=mark)
-    if isinstance(detector, Gazetteer):
-        return NameList(
-            names=tuple(detector.entries),
-            label=detector.label,
-            keep_case=detector.keep_case,
-            cover_surnames=detector.cover_surnames,
-            ordinary=tuple(sorted(detector.ordinary)),
-        )
-    if isinstance(detector, WordList):
-        return ListedWords(words=tuple(detector.words), labels=tuple(detector.words.values()))
-    if isinstance(detector, Patterns | Handles | Occupations | Capitals):
-        return _fixed_forms(detector)
-    return _kept_by_name(detector)
-
-
-def made_detector(kept: KeptDetector) -> Detector:
-    """The detector that was kept; a pipeline that is missing or different is refused."""
-    if isinstance(kept, KeptPipeline):
-        return _pipeline(kept)
-    if isinstance(kept, KeptByName):
-        made: Detector = kept.settings.detector()
-        return made
-    if isinstance(kept, NameList):
-        return Gazetteer(
-            kept.names,
-            kept.label,
-            keep_case=kept.keep_case,
-            cover_surnames=kept.cover_surnames,
-            ordinary=frozenset(kept.ordinary),
-        )
-    if isinstance(kept, ListedWords):
-        return WordList(dict(zip(kept.words, kept.labels, strict=True)))
-    return _made_of_forms(kept)
-
-
-def _fixed_forms(detector: Patterns | Handles | Occupations | Capitals) -> FixedForms:
-    if isinstance(detector, Patterns):
-        return FixedForms(found_by="patterns", labels=detector.labels, threshold=detector.threshold)
-    if isinstance(detector, Handles):
-        return FixedForms(found_by="handles", labels=detector.labels, threshold=0.0)
-    by: Literal["occupations", "capitals"] = "occupations" if isinstance(detector, Occupations) else "capitals"
-    return FixedForms(found_by=by, labels=(), threshold=0.0)
-
-
-def _made_of_forms(kept: FixedForms) -> Detector:
-    if kept.found_by == "patterns":
-        return Patterns(kept.labels, kept.threshold, is_kept=False)
-    if kept.found_by == "handles":
-        return Handles(kept.labels)
-    return Occupations() if kept.found_by == "occupations" else Capitals()
+    kept: KeptDetector = _FORMS.get(type(detector), KeptByName).of(detector)
+    return kept
 
 
 def finds_the_same(detector: Detector, kept: KeptDetector, texts: Sequence[str]) -> bool:
     """Whether a detector that is made again from what was kept of it finds the same spans in some texts."""
-    first, second = (each.detect(texts) for each in (detector, made_detector(kept)))
+    first, second = (each.detect(texts) for each in (detector, kept.detector()))
     same = first.by_document(len(texts)) == second.by_document(len(texts))
     return same and first.is_exact == second.is_exact
-
-
-def _kept_by_name(detector: Detector) -> KeptByName:
-    """A detector by the settings that `to_policy` gives, which have to be those of a registered name."""
-    refusal = f"detector {detector.name!r} cannot be kept in a policy"
-    describe = getattr(detector, "to_policy", None)
-    if describe is None:
-        raise InvalidInput(
-            f"{refusal}, expected a pipeline, patterns, handles, occupations, capitals, a list, or a registered "
-            "detector with to_policy()"
-        )
-    settings = describe()
-    name = str(getattr(settings, "kind", ""))
-    if name not in DETECTORS or DETECTORS[name] is not type(settings):
-        raise InvalidInput(f"{refusal}: to_policy() gives {type(settings).__name__}, expected registered settings")
-    kept = KeptByName(entry=DETECTORS.stored(name), settings=settings)
-    refuse_unreadable(kept, refusal)
-    return kept
-
-
-def _pipeline(kept: KeptPipeline) -> Pipeline:
-    name = Path(kept.path).name
-    try:
-        folder = pipeline_folder(kept.path)
-    except InvalidInput as error:
-        raise InvalidInput(
-            f"the policy finds names with the spaCy pipeline {name!r}, which is not at {kept.path}; expected it there"
-        ) from error
-    if fingerprint_of(folder) != kept.fingerprint:
-        raise InvalidInput(
-            f"the spaCy pipeline {name!r} is not the one that the policy was made with (its files differ), expected "
-            "that one, because another pipeline finds other names"
-        )
-    return Pipeline(kept.path, kept.labels, is_kept=False)  # a release may be long: nothing of it is kept

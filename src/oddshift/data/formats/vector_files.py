@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -42,10 +42,14 @@ _MEMBER = f"{VECTORS}.npy"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VectorBlock:
-    """Some rows of numbers, of the file's type, and the values that other arrays have for them."""
+    """Some rows of numbers, of the file's type; `others` gives the values of another array for all rows of the file.
+
+    `start` is the number of the first row.
+    """
 
     rows: npt.NDArray[Any]
-    others: Mapping[str, list[Any]]
+    others: Callable[[str], list[Any]] | None = None
+    start: int = 0
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -53,8 +57,8 @@ class VectorBlock:
 
     def cells(self, name: str) -> list[Any]:
         """The rows as float64, or one value of another array for each."""
-        if name != VECTORS:
-            return self.others[name]
+        if name != VECTORS and self.others is not None:
+            return self.others(name)[self.start : self.start + len(self)]
         table: FloatArray = self.rows.astype(np.float64)
         return list(table)
 
@@ -85,12 +89,10 @@ class ArchiveFile(DataFile):
     def blocks(self, count: Count) -> Iterator[VectorBlock]:
         """All rows, about as many bytes at a time as a block of text has."""
         with reading_archive(self.path), zipfile.ZipFile(self.path) as archive, archive.open(_MEMBER) as member:
-            others = _Others(self.path, self._header[0][0])
-            start = 0
+            others, start = cache(partial(_row_values, self.path, rows=self._header[0][0])), 0
             for rows in _row_blocks(member, self.path.name, count):
-                end = start + len(rows)
-                yield VectorBlock(rows, _Slice(others, start, end))
-                start = end
+                yield VectorBlock(rows, others, start)
+                start += len(rows)
 
     @property
     def _header(self) -> tuple[tuple[int, int], np.dtype[Any]]:
@@ -134,7 +136,7 @@ class ArrayFile(DataFile):
     def blocks(self, count: Count) -> Iterator[VectorBlock]:
         """All rows, about as many bytes at a time as a block of text has."""
         with reading_archive(self.path), self.path.open("rb") as stream:
-            yield from (VectorBlock(rows, {}) for rows in _row_blocks(stream, self.path.name, count))
+            yield from (VectorBlock(rows) for rows in _row_blocks(stream, self.path.name, count))
 
     @contextmanager
     def sink(self, path: Path) -> Iterator[Callable[[bytes], object]]:
@@ -152,40 +154,13 @@ class _Written:
     write: Callable[[bytes], object]
 
 
-class _Others(dict[str, list[Any]]):
-    """The arrays of an archive with one value for each row, read when they are first asked for."""
-
-    def __init__(self, path: Path, rows: int) -> None:
-        """The archive, and how many vectors it holds."""
-        super().__init__()
-        self._path = path
-        self._rows = rows
-
-    def __missing__(self, name: str) -> list[Any]:
-        values = whole_array(self._path, name)
-        if values.shape != (self._rows,):
-            found = f"has {len(values)} entries" if values.ndim == 1 else f"is of shape {values.shape}"
-            raise InvalidInput(f"{self._path.name}: {name} {found}, expected {self._rows} (one for each vector)")
-        self[name] = values.tolist()
-        return self[name]
-
-
-@dataclass(frozen=True, eq=False)
-class _Slice(Mapping[str, list[Any]]):
-    """Some rows of the other arrays."""
-
-    whole: _Others
-    start: int
-    end: int
-
-    def __getitem__(self, name: str) -> list[Any]:
-        return self.whole[name][self.start : self.end]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.whole)
-
-    def __len__(self) -> int:
-        return len(self.whole)
+def _row_values(path: Path, name: str, rows: int) -> list[Any]:
+    """An array of an archive with one value for each row."""
+    values = whole_array(path, name)
+    if values.shape != (rows,):
+        found = f"has {len(values)} entries" if values.ndim == 1 else f"is of shape {values.shape}"
+        raise InvalidInput(f"{path.name}: {name} {found}, expected {rows} (one for each vector)")
+    return list(values.tolist())
 
 
 def _row_blocks(stream: IO[bytes], name: str, count: Count) -> Iterator[npt.NDArray[Any]]:

@@ -23,7 +23,7 @@ from oddshift.base.arrays import IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import load
 from oddshift.data.codecs import Counts
-from oddshift.data.detectors.storage import KeptDetector, made_detector
+from oddshift.data.detectors.storage import KeptDetector
 from oddshift.data.formats import DataFile
 from oddshift.data.formats.data_set import DataPart, DataSet
 from oddshift.protect.ledger.terms import Claimed
@@ -75,7 +75,7 @@ class SetJob:
     @property
     def settings(self) -> ProtectSettings:
         """The settings of the release, for one of its workers."""
-        return replace(self.asked, detector=None if self.detector is None else made_detector(self.detector))
+        return replace(self.asked, detector=None if self.detector is None else self.detector.detector())
 
     @cached_property
     def data(self) -> DataSet:

@@ -31,7 +31,6 @@ from oddshift.data.detectors.storage import (
     KeptNames,
     finds_the_same,
     kept_detector,
-    made_detector,
 )
 from oddshift.data.detectors.tagging import TypeTags, tag_types
 from oddshift.mechanisms.mechanism import Mechanism
@@ -299,7 +298,7 @@ class TextCodec(Codec):
             forms=vocabulary.forms,
             masked=vocabulary.masked,
         )
-        detectors = tuple(made_detector(kept) for kept in vocabulary.detectors)
+        detectors = tuple(kept.detector() for kept in vocabulary.detectors)
         return cls(settings, lexicon, Finders(detectors, vocabulary.names.known))
 
     @cached_property
