@@ -20,7 +20,7 @@ import numpy as np
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.law_attacker import Terms
 from oddshift.attackers.paired_log_score import choosing_clusters
-from oddshift.attackers.row_layout import RowLayout, row_batches, spread_over_points
+from oddshift.attackers.row_layout import RowLayout, row_batches
 from oddshift.attackers.training import split
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.release import Release
@@ -227,9 +227,9 @@ class RowClasses:
         before = [np.log(np.maximum(self.shares @ law, _TINY)) for law in self.laws]
         for batch in row_batches(known, release, self.layout):
             said = self.messages(batch.seen)
-            context = [a - b for a, b in zip(said, before, strict=True)]
-            size = len(known.log_prior)
-            yield Terms(batch.positions, spread_over_points(batch, self.layout, context, size), known.log_prior)
+            for c, points, mine, at in batch.cells(self.layout):
+                context = said[c].reshape(-1, len(points))[at] - before[c]
+                yield Terms(mine, context, known.log_prior[points], points)
 
     def messages(self, seen: list[FloatArray]) -> list[FloatArray]:
         """For every cell the log law that all others give it, (documents, rows, values) by column."""

@@ -22,7 +22,6 @@ from oddshift.attackers.row_layout import (
     drawn_rows,
     row_batches,
     row_cells,
-    spread_over_points,
 )
 from oddshift.attackers.threes import Threes, Ties, threes_of
 from oddshift.base.arrays import FloatArray, IntArray
@@ -52,13 +51,9 @@ class RowLaw:
         """
         nothing = self.tree.messages(self._binned([np.ones((1, len(each))) for each in self.bins]))
         for batch in row_batches(known, release, self.layout):
-            shape = batch.seen[0].shape[:2]
             said = self.tree.messages(self._binned(_by_row(batch)))
-            context = [
-                (a - b)[:, bin_of].reshape(*shape, -1) for a, b, bin_of in zip(said, nothing, self.bins, strict=True)
-            ]
-            found = spread_over_points(batch, self.layout, context, len(known.log_prior))
-            yield Terms(batch.positions, found, known.log_prior)
+            for c, points, mine, at in batch.cells(self.layout):
+                yield Terms(mine, (said[c][at] - nothing[c])[:, self.bins[c]], known.log_prior[points], points)
 
     def marginals(self, known: Knowledge, release: Release) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
         """(positions, candidate points, Pr[x_l | all outputs of the row]), column by column of every batch."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
+from oddshift.attackers.law_attacker import of_outputs
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.release import Release
 from oddshift.model.space import Space
@@ -142,38 +143,13 @@ def row_batches(known: Knowledge, release: Release, layout: RowLayout) -> Iterat
             positions = np.concatenate([np.arange(release.offsets[d], release.offsets[d + 1]) for d in chosen])
             local = np.repeat(np.arange(len(chosen)), release.lengths[chosen])
             within = row[positions] - start[document[positions]]
-            seen = _seen(known, release, layout, (positions, local, within, column[positions]), (len(chosen), count))
-            yield RowBatch(positions, local, within, column[positions], seen)
-
-
-def _seen(
-    known: Knowledge,
-    release: Release,
-    layout: RowLayout,
-    places: tuple[IntArray, IntArray, IntArray, IntArray],
-    shape: tuple[int, int],
-) -> list[FloatArray]:
-    positions, document, row, column = places
-    found = []
-    for c, points in enumerate(layout.members):
-        mine = np.flatnonzero(column == c)
-        cells = np.ones((*shape, len(points)))
-        if len(mine):
-            distinct, which = np.unique(release.outputs[positions[mine]], return_inverse=True)
-            columns = known.mechanism.log_columns(distinct)[:, points]
-            columns = np.exp(columns - np.maximum(columns.max(axis=1, keepdims=True), -1e300))
-            cells[document[mine], row[mine]] = columns[which.ravel()]
-        found.append(cells)
-    return found
-
-
-def spread_over_points(batch: RowBatch, layout: RowLayout, terms: list[FloatArray], points: int) -> FloatArray:
-    """Terms by column (documents, rows, values) as terms of the batch's positions, (positions, points), 0 elsewhere."""
-    found = np.zeros((len(batch.positions), points))
-    for c, members in enumerate(layout.members):
-        mine = np.flatnonzero(batch.column == c)
-        found[np.ix_(mine, members)] = terms[c][batch.document[mine], batch.row[mine]]
-    return found
+            columns, seen = column[positions], []
+            for c, points in enumerate(layout.members):
+                mine, cells = np.flatnonzero(columns == c), np.ones((len(chosen), count, len(points)))
+                likely = of_outputs(known, release.outputs[positions[mine]], points)
+                cells[local[mine], within[mine]] = likely
+                seen.append(cells)
+            yield RowBatch(positions, local, within, columns, seen)
 
 
 def drawn_rows(weights: FloatArray, rng: np.random.Generator) -> IntArray:
