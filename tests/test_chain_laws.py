@@ -113,7 +113,7 @@ def test_a_dense_law_conditions_on_public_tiers():
 
 
 def test_batches_hold_whole_documents_of_one_length():
-    world = ring(length=None, documents=40)
+    world = ring(length=None, documents=40, tiers=two_tiers())
     seen = []
     for positions in length_batches(world.release, width=8, entries=100):
         assert positions.size * 8 <= 100 or len(positions) == 1

@@ -12,7 +12,6 @@ from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.paired_log_score import Units
 from oddshift.attackers.sparse_law import (
     SparseLaw,
-    alike_batches,
     counted,
     fit_pair_law,
     number_of_sets,
@@ -89,15 +88,6 @@ def test_likelihoods_are_zero_outside_the_set():
     seen, sets = seen_by_place(world.known, world.release, positions)
     for likely, number in zip(seen, sets, strict=True):
         np.testing.assert_array_equal(likely > 0, world.known.tiers.labels[:, None] == number)
-
-
-@pytest.mark.parametrize("tiers", [two_tiers(), two_tiers(is_public=False)])
-def test_batches_hold_every_position_once(tiers):
-    release = ring(documents=60, length=None, tiers=tiers).release
-    found = list(alike_batches(release, 400_000))
-    assert sorted(np.concatenate([each.ravel() for each in found])) == list(range(len(release.outputs)))
-    assert all((np.diff(each, axis=1) == 1).all() for each in found)
-    assert all(each.size <= 10 or len(each) == 1 for each in found)
 
 
 @pytest.fixture

@@ -200,15 +200,17 @@ def over_candidates(blocks: Iterable[Terms], release: Release, tiers: Tiers) -> 
 
 
 def length_batches(release: Release, width: int, entries: int = BATCH_ENTRIES) -> Iterator[IntArray]:
-    """Yield positions (documents, length), for documents of one length at a time.
+    """Yield positions (documents, length), for documents of one length at a time, in the order of their public tiers.
 
-    A batch has about `entries` entries, where every position counts for `width` of them.
+    Those of one batch then seldom differ in them. A batch has about `entries` entries, where every position counts for
+    `width` of them.
     """
     for length in np.unique(release.lengths[release.lengths > 0]):
-        documents = np.flatnonzero(release.lengths == length)
+        positions = release.offsets[:-1][release.lengths == length][:, None] + np.arange(length)
+        if release.position_tiers is not None:
+            positions = positions[np.lexsort(release.position_tiers[positions].T[::-1])]
         size = max(1, entries // int(length * width))
-        for start in range(0, len(documents), size):
-            yield release.offsets[documents[start : start + size]][:, None] + np.arange(length)
+        yield from (positions[start : start + size] for start in range(0, len(positions), size))
 
 
 def log_floor(values: FloatArray) -> FloatArray:

@@ -22,11 +22,10 @@ from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import backed_off, normalised_rows, observations, onward_laws, successive, triples
 from oddshift.attackers.chain_laws import fit_chain, smoothed_table
 from oddshift.attackers.estimated_chain import totals
-from oddshift.attackers.law_attacker import Terms, log_floor
+from oddshift.attackers.law_attacker import Terms, length_batches, log_floor
 from oddshift.attackers.paired_log_score import Gain, choosing_clusters, gain_of_laws
 from oddshift.attackers.sparse_law import (
     SparseLaw,
-    alike_batches,
     counted,
     entries,
     labelled_law,
@@ -104,7 +103,7 @@ class SecondOrder:
     def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
         """c = messages given outputs and sets minus messages given the sets alone."""
         size, labels = len(known.log_prior), set_labels(known.tiers)
-        for positions in alike_batches(release, 4 * (size + (len(self.pairs.a) if self.pairs else 0))):
+        for positions in length_batches(release, 4 * (size + (len(self.pairs.a) if self.pairs else 0))):
             context = np.zeros((*positions.shape, size))
             if self.pairs is not None and positions.shape[1] > 1:
                 for t, value in self.log_ratios(self.pairs, *seen_by_place(known, release, positions), labels):

@@ -15,9 +15,9 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import backed_off, fit_backoff, is_spatial, local_laws, observations, supported
-from oddshift.attackers.law_attacker import of_outputs
+from oddshift.attackers.law_attacker import length_batches
 from oddshift.attackers.row_layout import drawn_rows
-from oddshift.attackers.sparse_law import alike_batches, number_of_sets, set_labels, within_sets
+from oddshift.attackers.sparse_law import likelihoods_in_sets, number_of_sets, set_labels, within_sets
 from oddshift.attackers.word_relations import ContextVectors, fit_context_vectors
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.leakage.forward_backward import both_sides, forward
@@ -112,16 +112,8 @@ class SequenceLaw:
         self, known: Knowledge, release: Release
     ) -> Iterator[tuple[IntArray, list[FloatArray], list[IntArray]]]:
         """Positions (documents, length), and place by place what is seen (documents, points) and the sets."""
-        for positions in alike_batches(release, 4 * len(known.log_prior)):
-            flat = positions.ravel()
-            sets = np.zeros(len(flat), dtype=np.int64)
-            sets = sets if release.position_tiers is None else release.position_tiers[flat]
-            seen = np.zeros((len(flat), len(known.log_prior)))
-            for g in np.unique(sets):
-                rows, points = np.flatnonzero(sets == g), np.flatnonzero(candidates(known.tiers, int(g)))
-                likely = of_outputs(known, release.outputs[flat[rows]], points)
-                likely[~(likely > 0).any(axis=1)] = 1.0  # an output that no candidate gives says nothing
-                seen[np.ix_(rows, points)] = likely
+        for positions in length_batches(release, 4 * len(known.log_prior)):
+            seen, sets = likelihoods_in_sets(known, release, positions.ravel())
             self._tilt(release, positions, seen)
             by_place, number = seen.reshape(*positions.shape, -1), sets.reshape(positions.shape)
             places = range(positions.shape[1])

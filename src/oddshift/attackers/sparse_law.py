@@ -11,7 +11,7 @@ so a position costs what its terms hold and not what the vocabulary does. The sc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import Observations, fit_backoff, observations
 from oddshift.attackers.chain_laws import smoothed_table
-from oddshift.attackers.law_attacker import BATCH_ENTRIES, of_outputs
+from oddshift.attackers.law_attacker import of_outputs
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.model.release import Release, candidates, set_numbers
 from oddshift.model.tiers import Tiers
@@ -146,12 +146,11 @@ def counted(
     return Counted(own, np.maximum(rest, 0.0), left_out)
 
 
-def seen_by_place(known: Knowledge, release: Release, positions: IntArray) -> tuple[list[FloatArray], list[IntArray]]:
-    """For documents of one length, place by place: likelihoods (points, documents), 0 outside the set; and the sets.
+def likelihoods_in_sets(known: Knowledge, release: Release, flat: IntArray) -> tuple[FloatArray, IntArray]:
+    """Likelihoods at some positions, (positions, points), 0 outside the candidate set of each, and these sets.
 
     An output that no candidate gives says nothing: its likelihood is 1 for all of them.
     """
-    flat = positions.ravel()
     sets = np.zeros(len(flat), dtype=np.int64) if release.position_tiers is None else release.position_tiers[flat]
     found = np.zeros((len(flat), len(known.log_prior)))
     for number in np.unique(sets):
@@ -159,20 +158,15 @@ def seen_by_place(known: Knowledge, release: Release, positions: IntArray) -> tu
         likely = of_outputs(known, release.outputs[flat[rows]], points)
         likely[~(likely > 0).any(axis=1)] = 1.0
         found[np.ix_(rows, points)] = likely
+    return found, sets
+
+
+def seen_by_place(known: Knowledge, release: Release, positions: IntArray) -> tuple[list[FloatArray], list[IntArray]]:
+    """For documents of one length, place by place: the same as (points, documents), and the sets."""
+    found, sets = likelihoods_in_sets(known, release, positions.ravel())
     found, sets = found.reshape(*positions.shape, -1), sets.reshape(positions.shape)
     places = range(positions.shape[1])
     return [np.ascontiguousarray(found[:, t].T) for t in places], [sets[:, t] for t in places]
-
-
-def alike_batches(release: Release, width: int) -> Iterator[IntArray]:
-    """As `length_batches`, documents in the order of their candidate sets: those of one batch are seldom different."""
-    size = max(1, BATCH_ENTRIES // width)
-    for length in np.unique(release.lengths[release.lengths > 0]):
-        positions = release.offsets[:-1][release.lengths == length][:, None] + np.arange(length)
-        if release.position_tiers is not None:
-            positions = positions[np.lexsort(release.position_tiers[positions].T[::-1])]
-        step = max(1, size // int(length))
-        yield from (positions[start : start + step] for start in range(0, len(positions), step))
 
 
 def number_of_sets(tiers: Tiers) -> int:
