@@ -18,7 +18,8 @@ from oddshift.attackers.repair import (
 )
 from oddshift.attackers.row_law import column_bins, fit_row_law
 from oddshift.attackers.row_layout import row_layout
-from oddshift.attackers.sequence_law import SequenceLaw, StepLaw
+from oddshift.attackers.sequence_law import SequenceLaw
+from oddshift.attackers.sparse_law import SparseLaw
 from oddshift.base.errors import InvalidInput
 from oddshift.base.safe_serialization import load_graph, save_graph
 from oddshift.data.embedded import people
@@ -40,7 +41,7 @@ FIRST = np.array([0.5, 0.2, 0.3])
 def chain(length):
     """The exact law of a chain of three points, the channel, and what is known of both."""
     mechanism = Exponential(LINE, 0.8)
-    law = SequenceLaw(StepLaw(STEPS, np.zeros((3, 1)), FIRST), None)
+    law = SequenceLaw(SparseLaw(STEPS, np.zeros((3, 1)), FIRST), None)
     nothing = Records(space=LINE, points=np.zeros(0, dtype=np.int64), offsets=np.array([0, 0]))
     return mechanism, law, Knowledge(mechanism, one_tier(LINE), nothing, np.log(FIRST)), Markov(FIRST, STEPS, length)
 
@@ -105,7 +106,7 @@ def test_typical_has_the_law_of_the_secrets_and_best_costs_least():
 def test_repair_never_raises_the_largest_mpl_guesses_or_the_log_score(mode):
     """Exact channels of whole documents by enumeration: R, a stochastic matrix over outputs, only loses."""
     mechanism, _, known, prior = chain(2)
-    wrong = SequenceLaw(StepLaw(STEPS[::-1].copy(), np.zeros((3, 1)), FIRST[::-1].copy()), None)  # a bad law
+    wrong = SequenceLaw(SparseLaw(STEPS[::-1].copy(), np.zeros((3, 1)), FIRST[::-1].copy()), None)  # a bad law
     release, joint, rng = every_release(2), prior.joint_table(), np.random.default_rng(0)
     seen = np.exp(mechanism.log_matrix)
     repeat = 1 if mode == "best" else 400

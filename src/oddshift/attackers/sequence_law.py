@@ -9,15 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.backoff import backed_off, fit_backoff, is_spatial, local_laws, observations, supported
+from oddshift.attackers.backoff import backed_off, is_spatial, local_laws, observations, supported
 from oddshift.attackers.law_attacker import length_batches
 from oddshift.attackers.row_layout import drawn_rows
-from oddshift.attackers.sparse_law import likelihoods_in_sets, number_of_sets, set_labels, within_sets
+from oddshift.attackers.sparse_law import (
+    SparseLaw,
+    counted,
+    likelihoods_in_sets,
+    number_of_sets,
+    set_labels,
+    within_sets,
+)
 from oddshift.attackers.word_relations import ContextVectors, fit_context_vectors
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.leakage.forward_backward import both_sides, forward
@@ -35,37 +41,10 @@ STRENGTH = 5.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StepLaw:
-    """p(b|a) = own(a, b) + rest(a, set of b)·law(b), which sums to one inside the candidate set of b.
-
-    `own` is (points, points), sparse where points are many; `rest` (points, sets); `law` sums to one in each set.
-    """
-
-    own: Any
-    rest: FloatArray
-    law: FloatArray
-
-    def ahead(self, mass: FloatArray, sets: IntArray) -> FloatArray:
-        """Σ_a mass(a)·p(b|a), (documents, points), where the next secret is of `sets`."""
-        lent = np.take_along_axis(mass @ self.rest, sets[:, None], axis=1)
-        return np.asarray((self.own.T @ mass.T).T) + lent * self.law
-
-    def back(self, mass: FloatArray, sets: IntArray) -> FloatArray:
-        """Σ_b p(b|a)·mass(b), where b is of `sets` and `mass` 0 outside them."""
-        return np.asarray((self.own @ mass.T).T) + (mass @ self.law)[:, None] * self.rest[:, sets].T
-
-    def into(self, points: IntArray, sets: IntArray) -> FloatArray:
-        """p(b|a) of given b for every a, (documents, points)."""
-        own = self.own[:, points]
-        own = own.toarray() if hasattr(own, "toarray") else own
-        return np.asarray(own.T + self.rest[:, sets].T * self.law[points][:, None])
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class SequenceLaw:
     """The steps, and what the words say where the documents have words; `law` is that of the first secret."""
 
-    steps: StepLaw
+    steps: SparseLaw
     words: ContextVectors | None
 
     def marginals(self, known: Knowledge, release: Release) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
@@ -137,7 +116,7 @@ class SequenceLaw:
 class _Between:
     """The steps of one batch, as forward-backward takes them."""
 
-    steps: StepLaw
+    steps: SparseLaw
     sets: list[IntArray]
 
     def ahead(self, t: int, mass: FloatArray) -> FloatArray:
@@ -189,7 +168,7 @@ def sequence_law_of_release(known: Knowledge, release: Release, rng: np.random.G
     labels, sets = set_labels(known.tiers), number_of_sets(known.tiers)
     law = within_sets(known.weights, labels, sets)
     size = len(law)
-    none = StepLaw(csr_array((size, size)), np.ones((size, sets)), law)
+    none = SparseLaw(csr_array((size, size)), np.ones((size, sets)), law)
     found = SequenceLaw(steps_of_release(known, release) if size <= EM_POINTS else none, None)
     if release.context is None:
         return found
@@ -197,7 +176,7 @@ def sequence_law_of_release(known: Knowledge, release: Release, rng: np.random.G
     return replace(found, words=fit_words(replace(known, fit=drawn), law, least))
 
 
-def steps_of_release(known: Knowledge, release: Release) -> StepLaw:
+def steps_of_release(known: Knowledge, release: Release) -> SparseLaw:
     """Pr[next secret | secret] from outputs alone, by expectation-maximisation under the known channel.
 
     p(b|a) ← (n(a,b) + k·q(b|a)) / (n(a) + k): n counts the pairs expected given all outputs of the documents (Baum and
@@ -211,7 +190,7 @@ def steps_of_release(known: Knowledge, release: Release) -> StepLaw:
         near += local_laws(known.fit.space, law)
     weights, onto = np.full(len(near), 1.0 / len(near)), (labels[:, None] == np.arange(sets)).astype(np.float64)
     some = release.take(np.flatnonzero(np.cumsum(release.lengths) <= EM_POSITIONS))
-    found = StepLaw(np.asarray(sum(w * q for w, q in zip(weights, near, strict=True))), np.zeros((size, sets)), law)
+    found = SparseLaw(np.asarray(sum(w * q for w, q in zip(weights, near, strict=True))), np.zeros((size, sets)), law)
     for _ in range(EM_ROUNDS):
         counts = SequenceLaw(found, None).expected_pairs(known, some)
         base = np.asarray(sum(w * q for w, q in zip(weights, near, strict=True)))
@@ -223,10 +202,8 @@ def steps_of_release(known: Knowledge, release: Release) -> StepLaw:
     return found
 
 
-def fit_steps(fit: Records, law: FloatArray, labels: IntArray, sets: int, least: int) -> StepLaw:
+def fit_steps(fit: Records, law: FloatArray, labels: IntArray, sets: int, least: int) -> SparseLaw:
     """The step law from successive secrets of one document."""
-    from scipy.sparse import csr_array
-
     document = fit.document_of_position
     at = np.flatnonzero(document[1:] == document[:-1])
     before, after, size = fit.points[at], fit.points[at + 1], len(law)
@@ -235,15 +212,6 @@ def fit_steps(fit: Records, law: FloatArray, labels: IntArray, sets: int, least:
         kept = supported(before, after, size, document[at], least)
         near = [np.broadcast_to(law, (size, size)), *local_laws(fit.space, law)]
         own = backed_off(seen, seen.table(size, size), near, kept)
-        return StepLaw(own / own.sum(axis=1, keepdims=True), np.zeros((size, 1)), law)
-    rest, found = np.ones((size, sets)), [np.empty((3, 0))]
-    for g in range(sets):
-        inside = labels[after] == g
-        seen = observations(before[inside], after[inside], size, size)
-        kept = supported(before[inside], after[inside], size, document[at][inside], least)
-        share = fit_backoff(seen, law[seen.value]).shares(seen) * kept
-        rest[:, g] -= np.bincount(seen.context, weights=share, minlength=size)
-        found.append(np.stack([seen.context, seen.value, share]))
-    rows = np.concatenate(found, axis=1)
-    own = csr_array((rows[2], (rows[0].astype(np.int64), rows[1].astype(np.int64))), shape=(size, size))
-    return StepLaw(own, np.maximum(rest, 0.0), law)
+        return SparseLaw(own / own.sum(axis=1, keepdims=True), np.zeros((size, 1)), law)
+    found = counted((before, after), (size, sets), labels, lambda seen: law[seen.value], support=(document[at], least))
+    return SparseLaw(found.own, found.rest, law)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.backoff import Observations, fit_backoff, observations
+from oddshift.attackers.backoff import Observations, fit_backoff, observations, supported
 from oddshift.attackers.chain_laws import smoothed_table
 from oddshift.attackers.law_attacker import of_outputs
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
@@ -31,7 +31,7 @@ TABLE_POINTS = 64
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparseLaw:
-    """Shares of counted pairs, sparse (points, points), the rest of each row (points, sets), and the law (points,).
+    """Shares of counted pairs (points, points), the rest of each row (points, sets), and the law (points,).
 
     The law sums to one inside each candidate set, and so does every row with its rest.
     """
@@ -51,6 +51,21 @@ class SparseLaw:
     def predicted(self, before: IntArray, after: IntArray, labels: IntArray) -> FloatArray:
         """p(b|a) of some pairs, each inside the set of b."""
         return entries(self.own, before, after) + np.asarray(self.rest[before, labels[after]] * self.law[after])
+
+    def ahead(self, mass: FloatArray, sets: IntArray) -> FloatArray:
+        """Σ_a mass(a)·p(b|a), (documents, points), where the next secret is of `sets`."""
+        lent = np.take_along_axis(mass @ self.rest, sets[:, None], axis=1)
+        return np.asarray((self.own.T @ mass.T).T) + lent * self.law
+
+    def back(self, mass: FloatArray, sets: IntArray) -> FloatArray:
+        """Σ_b p(b|a)·mass(b), where b is of `sets` and `mass` 0 outside them."""
+        return np.asarray((self.own @ mass.T).T) + (mass @ self.law)[:, None] * self.rest[:, sets].T
+
+    def into(self, points: IntArray, sets: IntArray) -> FloatArray:
+        """p(b|a) of given b for every a, (documents, points)."""
+        own = self.own[:, points]
+        own = own.toarray() if hasattr(own, "toarray") else own
+        return np.asarray(own.T + self.rest[:, sets].T * self.law[points][:, None])
 
 
 def entries(matrix: Any, rows: IntArray, columns: IntArray) -> FloatArray:
@@ -123,10 +138,13 @@ def counted(
     shape: tuple[int, int],
     labels: IntArray,
     broader: Callable[[Observations], FloatArray],
+    *,
+    support: tuple[IntArray, int] | None = None,
 ) -> Counted:
     """Count values after contexts; how far they are trusted predicts each from all others, set by set.
 
     `shape` is how many contexts and candidate sets there are, `broader` what a broader law says of every distinct pair.
+    Pairs that fewer units hold than `support` says, which names the unit of every pair, have no share.
     """
     from scipy.sparse import csr_array
 
@@ -138,6 +156,8 @@ def counted(
         base = broader(seen)
         backoff = fit_backoff(seen, base)
         share = backoff.shares(seen)
+        if support is not None:
+            share = share * supported(context[inside], value[inside], points, support[0][inside], support[1])
         rest[:, number] -= np.bincount(seen.context, weights=share, minlength=contexts)
         found.append(np.stack([seen.context, seen.value, share, backoff.left_out(seen, base)]))
     rows = np.concatenate(found, axis=1)
