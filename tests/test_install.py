@@ -19,7 +19,7 @@ from oddshift.data.embedded import people
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-TEN_LINES = re.search(r"^```python needs=texts\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)[1]
+TEN_LINES = re.search(r"^```python installed\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)[1]
 
 
 def needed(requirements):
