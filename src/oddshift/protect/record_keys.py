@@ -132,7 +132,7 @@ _SIGNS = {code: None for code in range(128) if not chr(code).isalnum()}
 _FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII)
 
 
-_UNSEEN = (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2065, 0x3164, 0xFFA0)
+_UNSEEN = (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2065, 0x3164, 0xFFA0, 0xFFFC, 0x1D159)
 """Letters and marks without a picture, next to control characters and variation selectors."""
 
 
