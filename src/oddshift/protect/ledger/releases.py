@@ -77,9 +77,9 @@ def claim_once(db: Transaction, claimant: Claimant, batches: Iterable[KeyBatch],
 
 def noted(db: Transaction, token: str, claimed: Claimed) -> Claimed:
     """Keep what a claim found until its release is finished: who asks again after a lost answer is told the same."""
-    arrays: Arrays = {}
-    body = encode(claimed, arrays)
     if db.is_repeatable:
+        arrays: Arrays = {}
+        body = encode(claimed, arrays)
         db.run("INSERT INTO claim VALUES (?, ?, ?)", (token, claimed.release, pack(json.dumps(body).encode(), arrays)))
     return claimed
 
