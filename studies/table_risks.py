@@ -204,7 +204,7 @@ def rows_of(name: str, columns: Table, python: str, folder: Path) -> tuple[list[
     prepared = prepare(od.table(columns), 0)
     codec = prepared.codec
     assert isinstance(codec, TableCodec)
-    epsilon = suggest_epsilon(codec.space, codec.tiers, rng, every_tier=True).epsilon
+    epsilon = suggest_epsilon(codec.space, codec.tiers, rng, odds=3.0, every_tier=True).epsilon
     asked = MechanismSettings(calibrated=True)
     made = Run(prepared, asked).adapt(AdaptSettings(epsilon=epsilon, delta=0.1, advantage={"*": 0.35}))
     mechanism = build_mechanism(asked, codec.space, codec.tiers, epsilon)

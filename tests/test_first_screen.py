@@ -144,6 +144,25 @@ def test_no_certificate_saves_a_release_that_can_be_read():
     assert screen_of_adaptation(common).state == "certified"  # nobody needs the release for that
 
 
+def test_a_tier_that_nearly_all_guess_anyway_is_not_the_worst():
+    known = replace(LEFT[1], tier="CITY", before=0.99, alone=0.99, together=0.99, upper=None)
+    assert screen_of_adaptation(replace(made_up_adaptation(), left=(*LEFT, known))).worst.tier == "PII"
+    assert screen_of_adaptation(replace(made_up_adaptation(), left=(known,))).worst.tier == "CITY"
+
+
+def test_what_is_proved_says_what_is_guessed_without_it():
+    """Marks say nothing, and what stands beside them may still give most of the words away."""
+    tiers = tuple(TierRelease(tier=row.tier, form="mark", losses={}, units=90, needed=63) for row in LEFT)
+    beside = tuple(replace(row, public=0.2, alone=row.before, together=0.2, upper=None, worst=0.0) for row in LEFT)
+    made = replace(made_up_adaptation(), tiers=tiers, proof="marks say nothing", left=beside, fate=FATE)
+    screen = screen_of_adaptation(made)
+    assert screen.publish.startswith("Yes, proved")
+    assert "20%" in screen.learned[0]
+    assert screen_of_adaptation(replace(made, left=())).steps == ()
+    told = replace(made, left=(beside[0], replace(beside[1], public=0.82, together=0.82)))
+    assert screen_of_adaptation(told).publish.startswith("Not yet")
+
+
 def test_guesses_from_the_public_words_alone_are_a_column_of_their_own():
     made = replace(made_up_adaptation(), left=LEFT)
     screen = screen_of_adaptation(replace(made, left=(replace(LEFT[0], public=0.3), LEFT[1])))

@@ -13,7 +13,7 @@ from oddshift.app.init import start
 from oddshift.app.init.columns import Column
 from oddshift.app.init.roles import Roles, guess, roles_of
 from oddshift.app.init.sections import OwnFiles, SectionChoice, data_section
-from oddshift.app.init.suggestion import UsefulBudget, suggest_epsilon
+from oddshift.app.init.suggestion import ODDS, UsefulBudget, suggest_epsilon
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
 from oddshift.mechanisms.utility import constant_output, expected_loss
@@ -129,13 +129,13 @@ def roles_of_written(folder, name):
     return roles_of(folder / name)
 
 
-def test_the_suggested_epsilon_keeps_the_nearest_alternative_within_three_to_one():
+def test_the_suggested_epsilon_keeps_the_odds_of_the_nearest_alternative():
     space = od.Space(np.random.default_rng(0).normal(size=(400, 3)))
     found = suggest_epsilon(space, one_tier(space), np.random.default_rng(0))
     far = space.distances + np.diag(np.full(400, np.inf))
     assert found.nearest == pytest.approx(np.median(far.min(axis=1)))
-    assert found.factor == pytest.approx(3.0, rel=0.1)
-    assert found.factor <= 3.0
+    assert found.factor == pytest.approx(ODDS, rel=0.25)
+    assert found.factor <= ODDS
     assert suggest_epsilon(space, one_tier(space), np.random.default_rng(0), odds=10.0).factor <= 10.0
 
 
@@ -152,7 +152,7 @@ def test_the_odds_are_kept_in_every_column_of_a_table():
     assert suggest_epsilon(line, tiers, rng).nearest == pytest.approx(0.1), "the two values of sex weigh little"
     found = suggest_epsilon(line, tiers, rng, every_tier=True)
     assert found.nearest == pytest.approx(1.0)
-    assert found.factor <= 3.0
+    assert found.factor <= ODDS
 
 
 def test_the_suggestion_follows_the_unit_of_distance():

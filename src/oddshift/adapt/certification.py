@@ -296,6 +296,23 @@ def left_to_learn(taken: Trial, made: Certification) -> tuple[TierLeft, ...]:
     )
 
 
+def left_beside(trial: Trial, made: Certification) -> tuple[TierLeft, ...]:
+    """What is guessed where no release says anything: from frequencies, and from W by whom that serves best."""
+    known, truth = made.certifying.known, made.certifying.records
+    guessed: dict[str, dict[int, float]] = {}
+    for place, scan in trial.scans.items():
+        for row in made.claims.values(scan.prior_hit, truth, known.tiers):
+            guessed.setdefault(known.tiers.names[row.tier], {})[place] = float(row.values.mean())
+    reads = [place for place in trial.scans if place and made.attackers[place - 1].with_context]
+    found = []
+    for tier, by_place in guessed.items():
+        before = by_place.get(0, min(by_place.values()))
+        public = max((by_place[place] for place in reads), default=None)
+        together = before if public is None else max(before, public)
+        found.append(TierLeft(tier=tier, before=before, public=public, alone=before, together=together, worst=0.0))
+    return tuple(found)
+
+
 def _success_bounds(taken: Trial) -> dict[str, list[Certificate]]:
     found = [part for part in taken.judgement.verdict.parts if part.claim.pair_law == "success"]
     return {part.claim.tier: [other for other in found if other.claim.tier == part.claim.tier] for part in found}

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from oddshift.adapt.certification import Certification, Refits, Trial, left_to_learn
+from oddshift.adapt.certification import Certification, Refits, Trial, left_beside, left_to_learn
 from oddshift.adapt.evaluation import Experiment, Measuring, Reader
 from oddshift.adapt.goals import SCAN_LIMIT, known_epsilon
 from oddshift.adapt.notes import assumptions, basis_in_words, proof_assumptions, unproved, warnings
 from oddshift.adapt.proved import Countable, Proved, tier_releases
 from oddshift.adapt.readers import Readers
-from oddshift.adapt.result import Adaptation, Compared, Round, ScaledOutcome, Scales
+from oddshift.adapt.result import Adaptation, Compared, Round, ScaledOutcome, Scales, TierLeft
 from oddshift.adapt.search import equal_utility, hypervolume, uniform_outcomes
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.attackers.attacker import Attacker, Knowledge
@@ -207,6 +207,7 @@ def concluded_proof(
         remap_reason=form.reason if "noise" in proved.forms or form.is_repaired else "",
         exact_epsilon=released_epsilon(released),
         compared=() if search is None or made is None else tuple(_compared(search, task, made)),
+        left=_left_beside(proved, search, made),
         constant_loss=experiment.constant_loss,
         constant_outputs=experiment.constant_outputs,
         hypervolumes=(),
@@ -216,6 +217,13 @@ def concluded_proof(
         tiers=tier_releases(experiment, plan, proved.scales, form),
         loss=proved.loss,
     )
+
+
+def _left_beside(proved: Proved, search: SearchResult | None, made: Certification | None) -> tuple[TierLeft, ...]:
+    """What is guessed next to releases that say nothing, as the last test measured it; of noise a bound says enough."""
+    if search is None or made is None or not search.trials or "noise" in proved.forms:
+        return ()
+    return left_beside(search.trials[-1], made)
 
 
 def concluded(search: SearchResult, task: AdaptTask, made: Certification, plan: Countable) -> Adaptation:

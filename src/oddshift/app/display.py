@@ -125,8 +125,9 @@ def show_adaptation(found: Adaptation, console: Console, *, details: bool = True
 
 def _more(found: Audit | Adaptation, what: str) -> str:
     """What the details hold, for those who did not ask for them."""
+    shown = "" if what.startswith("0 ") else f"{what}, what was certified, "
     return (
-        f"More with --details and in the report: {what}, what was certified, {len(found.warnings)} notes, "
+        f"More with --details and in the report: {shown}{len(found.warnings)} notes, "
         f"{len(found.assumptions)} assumptions."
     )
 

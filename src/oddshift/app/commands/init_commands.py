@@ -54,6 +54,8 @@ def init(
     print(f"wrote {out}: every line says why; change what is wrong\nnext: {following}")
 
 
+_MOST_NAMED = 12
+
 _NOUNS = {"text": "documents", "table": "rows or groups of rows", "location": "trips", "vectors": "groups"}
 
 
@@ -76,8 +78,8 @@ def _lines(found: Started, file: Path) -> list[str]:
     columns = "; ".join(f"{role}: {', '.join([n] if isinstance(n, str) else n)}" for role, n in named.items() if any(n))
     lines = [
         f"{file.name}: {roles.kind}{f' ({columns})' if columns else ''}",
-        f"{found.secrets} secrets with {found.values} values in tiers {', '.join(found.tiers)}; "
-        f"{_NOUNS[roles.kind]}: {fit} to learn from, {select} to choose with, {certify} to certify on",
+        f"{found.secrets:,} secrets with {found.values:,} values in {_where(found.tiers)}; "
+        f"{_NOUNS[roles.kind]}: {fit:,} to learn from, {select:,} to choose with, {certify:,} to certify on",
     ]
     if roles.kind == "text":
         lines.append(f"found by {found.detector}; what they miss is released in the clear")
@@ -105,6 +107,11 @@ def _lines(found: Started, file: Path) -> list[str]:
             "that is proved, with a mark or a surrogate for every value that noise cannot be proved for"
         )
     return lines
+
+
+def _where(tiers: tuple[str, ...]) -> str:
+    """The tiers by name; the columns of a wide table are named above."""
+    return f"tiers {', '.join(tiers)}" if len(tiers) <= _MOST_NAMED else f"{len(tiers)} tiers"
 
 
 def _plain(found: Started, out: Path, following: str) -> dict[str, object]:

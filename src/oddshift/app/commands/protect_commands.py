@@ -165,7 +165,7 @@ def _run(
     if as_json:
         print(json.dumps({**asdict(done), "composed_epsilon": _finite(done.composed_epsilon)}))
     else:
-        _show(done, policy.kind, policy.terms.sentences, console)
+        _show(done, policy, console)
     return done
 
 
@@ -197,28 +197,27 @@ def _pipeline(name: str) -> Any:
     return Pipeline(name, workers=1, is_cached=False)
 
 
-def _show(done: Protected, kind: str, expected: tuple[str, ...], console: Console) -> None:
+def _show(done: Protected, policy: Policy, console: Console) -> None:
     from oddshift.app.display import released_line
     from oddshift.audit.released_table import release_headline, release_sentences
     from oddshift.data.codecs.coverage import kind_lines
     from oddshift.protect.report import in_short
 
+    kind, forms = policy.kind, policy.terms.forms
     if done.table is not None:
         console.print(release_headline(done.table), style="bold")
         for line in release_sentences(done.table):
             console.print(line)
     if done.kinds:
         console.print(released_line(done.kinds, kind), style="bold")
-    for line in (*kind_lines(done.kinds), *expected):
+    for line in (*kind_lines(done.kinds), *policy.terms.sentences):
         console.print(line)
     for note in done.notes:
         console.print(note, style="bold red")
     verb = "would be" if done.is_dry_run else "were"
     tiers = ", ".join(f"{n:,} {name}" for name, n in done.positions.items())
-    console.print(
-        f"{done.records:,} records, {done.dropped:,} left out; secrets that {verb} put through the mechanism: {tiers} "
-        "(some keep their value by chance; this is what hides the others)"
-    )
+    chance = "" if {*forms} == {"mark"} else " (some keep their value by chance, which hides the others)"
+    console.print(f"{done.records:,} records, {done.dropped:,} left out; secrets that {verb} replaced: {tiers}{chance}")
     if kind == "text":
         console.print(f"words that {verb} marked: {done.masked:,} ({done.unseen:,} that the policy has never seen)")
     elif kind == "table":

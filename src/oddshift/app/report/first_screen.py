@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from oddshift.adapt.result import Adaptation
 from oddshift.adapt.settings import AdaptSettings
+from oddshift.app.report.guesses import Guessed
 from oddshift.app.report.wording import (
     exceeding,
     found_sentence,
@@ -25,7 +26,7 @@ from oddshift.audit import Audit
 from oddshift.audit.claims import NOTHING_LEARNED
 from oddshift.audit.release_use import DataFate, KindFate
 from oddshift.audit.settings import AuditSettings
-from oddshift.audit.verdict import is_vacuous, shown_violations
+from oddshift.audit.verdict import shown_violations
 from oddshift.data.codecs.text.surrogates import NAMES
 from oddshift.model.nouns import Nouns, nouns_of
 
@@ -36,57 +37,10 @@ QUESTIONS = (
 )
 """What the first screen answers, in this order."""
 
-READABLE = (0.5, 0.5)
-"""A tier is readable where at least this share of first guesses is right, and at least this share of the doubt before
-the release is gone. A release with such a tier is not to be published as it is, whatever the certificate says."""
-
 FATE_HEAD = ("kind", "found", "with noise", "unchanged", "marked", "left")
 """What is said of each kind: `unchanged` are among those with noise."""
 
 _BLOCKS = 30  # the longest bar in a terminal
-
-
-@dataclass(frozen=True)
-class Guessed:
-    """Right first guesses about one tier, and its worst pairs; None where nothing was measured or certified.
-
-    `before` any release, from what is `public` alone, from the release of that secret `alone`, and from all `together`;
-    `most` is a certified upper bound on the last.
-    """
-
-    tier: str
-    before: float
-    public: float | None
-    alone: float
-    together: float
-    most: float | None
-    worst: float | None
-
-    @property
-    def reach(self) -> float:
-        """The share that is guessed, at most where that is certified."""
-        return self.together if self.most is None else self.most
-
-    @property
-    def is_readable(self) -> bool:
-        """Whether a reader has most of the tier, and has it from the release."""
-        return is_vacuous(self.together, self.before, READABLE)
-
-    def steps(self, nouns: Nouns) -> tuple[tuple[str, float], ...]:
-        """What is guessed by what a reader sees, from nothing to the whole record."""
-        shares = (
-            ("before any release", self.before),
-            (f"from {nouns.public} alone", self.public),
-            ("from its own release alone", self.alone),
-            (f"from the whole {nouns.record}", self.together),
-        )
-        return tuple((name, share) for name, share in shares if share is not None)
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """The row of a table."""
-        shares = (self.before, self.public, self.alone, self.together, self.most, self.worst)
-        return (self.tier, *("-" if value is None else percent(value) for value in shares))
 
 
 @dataclass(frozen=True)
@@ -210,6 +164,8 @@ def screen_of_adaptation(found: Adaptation) -> FirstScreen:
         state, publish = "undecided", f"Not yet, because the release is measured only: {why}."
     is_release, is_drawn = found.scales is not None, "noise" in found.forms or not found.forms
     made = _screen(state, publish, guessed, _with_names(found), nouns, is_release=is_release)
+    if kind == "proved" and not is_drawn:
+        made = replace(made, learned=(_beside(made.worst, nouns), *made.learned[made.worst is not None :]))
     said = (tested, _meaning(found.fate, asked.epsilon, nouns) if is_drawn else "")
     kept = found.kept if is_release and is_drawn else None
     worth = tuple(_worth_of_adaptation(found, nouns))
@@ -233,7 +189,7 @@ def _screen(
 ) -> FirstScreen:
     """The first two answers; no certificate saves the first one where a reader has most of a tier."""
     is_certified = state == "certified"
-    worst = max(guessed, key=lambda row: row.reach if is_certified else row.together, default=None)
+    worst = max(guessed, key=lambda row: (row.gains, row.reach if is_certified else row.together), default=None)
     readable = [row for row in guessed if row.is_readable]
     if readable and is_release and is_certified:
         state, publish = "undecided", _readable(max(readable, key=lambda row: row.reach), nouns)
@@ -253,6 +209,14 @@ def _readable(worst: Guessed, nouns: Nouns) -> str:
     if worst.public is not None and worst.together - worst.public < worst.public - worst.before:
         return f"{said} Most of that comes from {nouns.public}, which no noise changes: have more of them marked."
     return f"{said} Ask for a smaller epsilon, or for a cap such as success = {{{worst.tier} = 0.3}}."
+
+
+def _beside(worst: Guessed | None, nouns: Nouns) -> str:
+    """What a reader has where nothing that is released depends on its secret."""
+    said = f"From what stands in their place a reader learns nothing about single {nouns.values}"
+    if worst is None:
+        return f"{said}; what {nouns.public} tell was not measured." if nouns.is_searched else f"{said}."
+    return f"{said}. {percent(worst.together)} of {_tier_values(worst.tier, nouns)} are guessed right without it:"
 
 
 def _learned(worst: Guessed | None, fate: DataFate | None, nouns: Nouns, state: str) -> Iterator[str]:

@@ -115,8 +115,12 @@ def found_sentence(fate: DataFate, nouns: Nouns) -> str:
     same = all_of.unchanged / all_of.perturbed if all_of.perturbed else 0.0
     drawn = f"become another one ({all_of.unchanged:,} of them, {percent(same)}, the same again by chance)"
     parts = [(all_of.perturbed, drawn), (all_of.marked, "become a mark"), (all_of.left, "are small words that stay")]
+    found = f"{all_of.found:,} sensitive {nouns.values}{' that were found' * nouns.is_searched}"
+    whole = next((what for count, what in parts if count and count == all_of.found), "")
+    if whole:
+        return f"All {found} {whole}."
     said = ", ".join(f"{count:,} {what}" for count, what in parts if count)
-    return f"Of {all_of.found:,} sensitive {nouns.values} that were found, {said or 'none is released'}."
+    return f"Of {found}, {said or 'none is released'}."
 
 
 def missed_sentence(fate: DataFate) -> str:

@@ -139,13 +139,17 @@ class TableCodec(Codec):
         """The same, and which columns have cells outside their domains, and what can be done about it."""
         if not encoded.outside:
             return super().notes_on(encoded)
-        found, kept = [], {domain.name: domain for domain in self.domains}
+        found, beyond, domains = [], [], {domain.name: domain for domain in self.domains}
         for name, count in encoded.outside.items():
-            way = "lie outside its grid: the nearest value is taken"
-            if kept[name].type is None:
-                way = f"hold none of its {len(kept[name])} categories and are left empty; most_categories keeps "
-                way += "more, and domains lists them"
-            found.append(f"column {name!r}: {count:,} of {encoded.size:,} cells {way}")
+            if domains[name].type is not None:
+                beyond.append(f"{count:,} in {name!r}")
+                continue
+            found.append(
+                f"column {name!r}: {count:,} of {encoded.size:,} cells hold none of its {len(domains[name])} "
+                "categories and are left empty; most_categories keeps more, and domains lists them"
+            )
+        if beyond:
+            found.append(f"cells outside the grid of their column take the nearest value: {', '.join(beyond)}")
         return (*self.notes, *found)
 
     @property
