@@ -1,9 +1,9 @@
 """The four commands on files that nobody here wrote, and on small made ones: does each end in a release?
 
 Files are the data sets inside scikit-learn and statsmodels, as pandas writes them, texts about made-up people, fixes of
-GeoLife where the data folder has them, and made ones that are small or odd in one way each. Each journey begins with
-`init` in an empty folder and does what every command advises. It is a process of its own with a limit of CPU seconds,
-and is kept, so that a run that was stopped continues.
+GeoLife and film reviews where the data folder has them, and made ones that are small or odd in one way each. Each
+journey begins with `init` in an empty folder and does what every command advises. It is a process of its own with a
+limit of CPU seconds, and is kept with what was printed, so that a run that was stopped continues.
 
     python -m studies.journeys FOLDER          # writes docs/studies/journeys.md
     python -m studies.journeys FOLDER NAME...  # only these
@@ -11,6 +11,7 @@ and is kept, so that a run that was stopped continues.
 
 from __future__ import annotations
 
+import csv
 import importlib
 import io
 import json
@@ -23,6 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time
@@ -34,13 +36,14 @@ import statsmodels.datasets
 
 from oddshift.adapt import Adaptation
 from oddshift.app import cli
+from oddshift.app.report.wording import percent
 from oddshift.app.run_folder import read_adaptation
 from oddshift.data import embedded
 from oddshift.data.codecs import data_folder
 
 PAGE = Path(__file__).parents[1] / "docs" / "studies" / "journeys.md"
 
-SECONDS = 400
+SECONDS = 900
 """CPU seconds of one journey, at most."""
 
 MANY = 500
@@ -54,11 +57,14 @@ COMMANDS = ("init", "audit", "adapt", "protect")
 
 @dataclass(frozen=True)
 class Journey:
-    """A file as text, and what a user changes in the first configuration: pairs of a line's start and its successor."""
+    """A file as text, and what a user changes in the first configuration: pairs of a line's start and its successor.
+
+    `has_models` says that word vectors and a name model of the data folder are at hand.
+    """
 
     content: Callable[[], str]
     changes: tuple[tuple[str, str], ...] = ()
-    ending: str = ".csv"
+    has_models: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,11 @@ class Ended:
     constant: float = 0.0
     seconds: float = 0.0
     said: str = ""
+
+    @property
+    def draws(self) -> bool:
+        """Whether what is released depends on the secrets."""
+        return "noise" in self.forms
 
     @property
     def arrives(self) -> bool:
@@ -136,6 +147,13 @@ def corpus(count: int, authors: int = 0) -> str:
     return "\n".join(["user,text", *(f"a{k % authors},{json.dumps(text)}" for k, text in enumerate(texts)), ""])
 
 
+def reviews(count: int = 1_500) -> str:
+    """The first film reviews."""
+    with (data_folder() / "imdb.csv").open(encoding="utf-8", newline="") as stream:
+        texts = [row["text"] for row in islice(csv.DictReader(stream), count)]
+    return "\n".join(["text", *(f'"{text.replace(chr(34), chr(34) * 2)}"' for text in texts), ""])
+
+
 def geolife(count: int = 20_000) -> str:
     """The first fixes of GeoLife."""
     lines = (data_folder() / "trajectories.csv").read_text(encoding="utf-8").splitlines()
@@ -194,9 +212,11 @@ MADE: dict[str, Journey] = {
 def travel(name: str, journey: Journey, home: Path) -> Iterator[Ended]:
     """Run `init` in a folder and then what each command advises, and say after each how far it is."""
     os.chdir(home)
-    data, start = f"data{journey.ending}", process_time()
+    data, start = "data.csv", process_time()
     Path(data).write_text(journey.content(), encoding="utf-8")
-    rows, codes = len(Path(data).read_text(encoding="utf-8").splitlines()) - 1, dict[str, int]()
+    if not journey.has_models:
+        os.environ["ODDSHIFT_DATA"] = str(home)
+    rows, codes = _rows(Path(data)), dict[str, int]()
     policy: dict[str, Any] = {}
     words = ["init", data, "--out", "data.toml"]
     while words:
@@ -208,9 +228,15 @@ def travel(name: str, journey: Journey, home: Path) -> Iterator[Ended]:
             Path("data.toml").write_text(text, encoding="utf-8")
         if words[0] == "adapt" and codes["adapt"] in (0, 2):
             policy = outcome(read_adaptation(Path(words[words.index("--out") + 1])))
+        print(f"$ oddshift {shlex.join(words)}\n{said}{refused}exit code {codes[words[0]]}\n", flush=True)
         line = next((line for line in refused.splitlines() if line.startswith("error:")), "")
         yield Ended(name, rows, dict(codes), seconds=round(process_time() - start, 1), said=line, **policy)
         words = following(said)
+
+
+def _rows(path: Path) -> int:
+    with path.open(encoding="utf-8", newline="") as stream:
+        return sum(1 for _ in csv.reader(stream)) - 1
 
 
 def outcome(found: Adaptation) -> dict[str, Any]:
@@ -241,8 +267,15 @@ def call(*words: str) -> tuple[int, str, str]:
 
 def journeys() -> dict[str, Journey]:
     """All of them."""
-    real = {"GeoLife": Journey(geolife)} if (data_folder() / "trajectories.csv").is_file() else {}
-    return {**shipped(), **real, **MADE}
+    real = {
+        "trajectories.csv": {"GeoLife": Journey(geolife)},
+        "imdb.csv": {"1,500 film reviews, with models": Journey(reviews, has_models=True)},
+        "glove.6B.100d.npz": {"1,500 texts, with models": Journey(partial(corpus, 1_500), has_models=True)},
+    }
+    there = {
+        name: each for file, rows in real.items() if (data_folder() / file).is_file() for name, each in rows.items()
+    }
+    return {**shipped(), **there, **MADE}
 
 
 def main() -> None:
@@ -259,7 +292,9 @@ def main() -> None:
     for name in wanted or journeys():
         if wanted or not _file(folder, name).is_file():
             command = [sys.executable, "-m", "studies.journeys", str(folder), "--alone", name]
-            if subprocess.run(command, check=False).returncode and _file(folder, name).is_file():
+            with _file(folder, name).with_suffix(".txt").open("w", encoding="utf-8") as printed:
+                done = subprocess.run(command, check=False, stdout=printed, stderr=subprocess.STDOUT)
+            if done.returncode and _file(folder, name).is_file():
                 kept = json.loads(_file(folder, name).read_text(encoding="utf-8"))
                 kept["said"] = kept["said"] or f"stopped after {SECONDS} CPU s"
                 _file(folder, name).write_text(json.dumps(kept), encoding="utf-8")
@@ -280,8 +315,12 @@ def _kept(folder: Path, name: str) -> Ended:
 
 def _row(found: Ended) -> str:
     codes = " ".join(str(found.codes.get(name, "-")) for name in COMMANDS)
-    losses = f"{found.loss:.3f} / {found.constant:.3f}" if found.codes.get("adapt") in (0, 2) else "-"
-    cells = (found.name, f"{found.rows:,}", codes, found.guarantee, ", ".join(found.forms), losses)
+    has_policy = found.codes.get("adapt") in (0, 2)
+    losses = f"{found.loss:.3f} / {found.constant:.3f}" if has_policy else "-"
+    kept = (
+        percent(max(0.0, 1.0 - found.loss / found.constant)) if has_policy and found.constant and found.draws else "-"
+    )
+    cells = (found.name, f"{found.rows:,}", codes, found.guarantee, ", ".join(found.forms), losses, kept)
     return f"| {' | '.join(cells)} | {found.seconds:.0f} | {found.said.removeprefix('error: ').replace('|', '/')} |"
 
 
@@ -290,20 +329,27 @@ def page(found: list[Ended]) -> str:
     many = [one for one in found if one.rows >= MANY]
     certified = sum(one.guarantee == "certified" for one in many)
     proved = sum(one.guarantee == "proved" for one in many)
-    head = ("data", "rows", "exit codes", "guarantee", "forms", "loss / of marks", "CPU s", "said")
+    cheaper = sum(one.draws and one.loss < one.constant for one in found)
+    marks, made_up = (
+        sum(not one.draws and ("surrogate" in one.forms) is said for one in found) for said in (False, True)
+    )
+    head = ("data", "rows", "exit codes", "guarantee", "forms", "loss / of marks", "kept", "CPU s", "said")
     return "\n".join(
         [
             "# Every journey ends in a release",
             "",
-            "The configuration that `init` writes, and then what every command advises, on every data set inside",
-            f"scikit-learn and statsmodels (at most {ROWS:,} rows) and on made files. Exit codes: init, audit, adapt,",
-            "protect; `init` advises no audit where there are too few units to count, and an audit that does",
-            "not certify the first budget ends with 2: adapt goes on from there. Loss is that of the release, next to",
-            "that of one constant output of each kind, which is what marks keep; a surrogate costs more in this sense,",
-            "and keeps frequencies and what many rows share. Made by `python -m studies.journeys FOLDER`.",
+            "`oddshift init data.csv`, and then what every command advises (`audit`, `adapt`, `protect`), on every data",
+            f"set inside scikit-learn and statsmodels (at most {ROWS:,} rows) and on made files. Exit codes in that order;",
+            "`init` advises no audit where there are too few units to count, and an audit that does not certify the",
+            "first budget ends with 2: adapt goes on from there. Loss is that of the release, next to that of one",
+            "constant output of each kind, which is what marks keep. A surrogate is made up: it costs more in this",
+            "sense, and keeps frequencies and what many rows share. Kept is the share of information between marks and",
+            "the original. Made by `python -m studies.journeys FOLDER`; GeoLife, film reviews, word vectors and the name",
+            "model are read from the data folder.",
             "",
             f"{sum(one.arrives for one in found)} of {len(found)} end in a release: init, adapt and protect exit 0.",
             f"Of {len(many)} with {MANY} rows or more {certified} are certified and {proved} are proved.",
+            f"{cheaper} releases depend on the secrets and cost less than marks, {marks} are marks alone, {made_up} are made up.",
             "",
             f"| {' | '.join(head)} |",
             f"|{' --- |' * len(head)}",

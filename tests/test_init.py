@@ -235,11 +235,11 @@ def test_a_budget_is_said_to_pay_or_not(loss, epsilon, said):
 
 def test_what_a_first_budget_is_worth_stands_in_the_configuration_and_is_computed(nowhere):
     rng = np.random.default_rng(0)
-    names = [f"Name{i}" for i in range(12)]
-    rows = [f"{names[i % 12]} saw {names[(5 * i + 1) % 12]} in the garden today." for i in range(60)]
+    names = [f"Name{i}" for i in range(60)]
+    rows = [f"{names[i % 60]} saw {names[(7 * i + 1) % 60]} in the garden today." for i in range(120)]
     (nowhere / "n.csv").write_text("\n".join(["text", *rows]))
     (nowhere / "names.txt").write_text("\n".join(names))
-    around = np.eye(30)[0] * 6.0 + rng.normal(size=(12, 30)) * np.array([[0.1], *[[1.0]] * 11])  # the first is central
+    around = np.eye(30)[0] * 6.0 + rng.normal(size=(60, 30)) * np.array([[0.1], *[[1.0]] * 59])  # the first is central
     vectors = [f"{name.lower()} {' '.join(f'{x:.4f}' for x in row)}" for name, row in zip(names, around, strict=True)]
     (nowhere / "v.txt").write_text("\n".join(vectors) + "\n")
     files = OwnFiles(words=nowhere / "names.txt", vectors=nowhere / "v.txt")
@@ -248,10 +248,10 @@ def test_what_a_first_budget_is_worth_stands_in_the_configuration_and_is_compute
     assert least > found.epsilon
     assert all(part in found.config.replace("\n# ", " ") for part in (found.use[1:40], "cost less from epsilon"))
     space = Space([[float(x) for x in line.split()[1:]] for line in vectors])
-    constant = constant_output(space, np.ones(12))[1]
+    constant = constant_output(space, np.ones(60))[1]
     at_first = od.calibrate(lambda epsilon: Exponential(space, epsilon), found.epsilon).epsilon
     there = at_first * least / found.epsilon
-    cheap, dear = (expected_loss(Exponential(space, there * by), np.ones(12)) for by in (1.2, 1 / 1.2))
+    cheap, dear = (expected_loss(Exponential(space, there * by), np.ones(60)) for by in (1.2, 1 / 1.2))
     assert cheap < constant < dear  # the names are about equally frequent
 
 
