@@ -241,7 +241,7 @@ def test_a_suggestion_ignores_points_of_no_tier_and_tiers_of_one_point():
     """Two far pairs, each a tier; a point of no tier right beside them decides nothing but the outputs."""
     space = Space(np.array([[0.0], [1.0], [100.0], [101.0], [50.0]]))
     pairs = Tiers([0, 0, 1, 1, -1], names=("a", "b"), scales=(1.0, 1.0), is_public=True)
-    found = suggest_epsilon(space, pairs, np.random.default_rng(0))
+    found = suggest_epsilon(space, pairs, np.random.default_rng(0), odds=3.0)
     assert found.nearest == 1.0
     kept = 1 / (1 + np.exp(-0.5 * found.epsilon))
     assert (kept - 0.5) / 0.5 == pytest.approx(0.25, abs=0.01)
