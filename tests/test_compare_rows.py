@@ -16,7 +16,7 @@ from oddshift.app.compare import (
     _read_apart,
     compare,
 )
-from oddshift.app.report.sources import Sources
+from oddshift.app.report.page_sections import Sources
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import save
 from oddshift.evidence.witness import witness_of

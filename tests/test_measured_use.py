@@ -9,8 +9,7 @@ from oddshift import InvalidInput
 from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured, run_audit
 from oddshift.app.release_quality import check_use, measured_use
-from oddshift.app.report.page_sections import leaks
-from oddshift.app.report.sources import Sources
+from oddshift.app.report.page_sections import Sources, leaks
 from oddshift.app.run import adapt_task, knowledge_of
 from oddshift.app.run_folder import read_run
 from oddshift.audit import AuditSettings

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from oddshift.app.configured_runs import run_adapt, run_audit
-from oddshift.app.report.page_sections import texts
-from oddshift.app.report.sources import read_sources
+from oddshift.app.report.page_sections import read_sources, texts
 from oddshift.app.run_folder import AS_AUDITED, BY_POLICY, read_passages
 from oddshift.data.codecs.text.passages import LONGEST, passages
 from oddshift.data.embedded import people

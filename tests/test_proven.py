@@ -9,6 +9,7 @@ from rich.console import Console
 import oddshift as od
 from oddshift.app.configured_runs import run_audit
 from oddshift.app.display import show_audit
+from oddshift.app.report.wording import number
 from oddshift.attackers.attacker import knowledge
 from oddshift.audit.proven import POINT_LIMIT, bound_under_chain, bound_without_law
 from oddshift.base.errors import TooLarge
@@ -122,5 +123,5 @@ def test_a_configuration_asks_for_a_bound(tmp_path, capsys):
     any_law = run_audit(CONFIG + 'upper = "diameter"\n', tmp_path / "diameter")
     assert 1.5 < chained.upper_bound < any_law.upper_bound
     show_audit(chained, Console(width=200))
-    assert f"joint leakage <= {chained.upper_bound:.4f} (under the known law" in capsys.readouterr().out
+    assert f"at most {number(chained.upper_bound, 4)}, under the known law" in capsys.readouterr().out
     assert run_audit(CONFIG, tmp_path / "none").upper_bound is None

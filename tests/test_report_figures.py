@@ -11,7 +11,7 @@ import pytest
 from oddshift.app.report.bars import attacker_rates, belief_update, subgroup_rates
 from oddshift.app.report.figures import frontier, histogram, learning_curve, loop_rounds, reliability
 from oddshift.app.report.markup import NARROW, WIDE
-from oddshift.app.report.page_sections import largest_known
+from oddshift.app.report.numbers import largest_known
 from oddshift.app.report.wording import number, percent
 from oddshift.attackers.training import Curve
 from oddshift.audit.beliefs import Belief, Candidate

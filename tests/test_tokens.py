@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.text import tokens as tokens_module
-from oddshift.data.codecs.text.casing import CASINGS, cased, in_capitals
+from oddshift.data.codecs.text.settings import CASINGS, cased, in_capitals
 from oddshift.data.codecs.text.tokens import TOKENISERS, joined_tokens, no_tokens, tokenise
 from oddshift.data.detectors.spans import Spans
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.app.report.page import SECRETS_SHOWN, page_head
-from oddshift.app.report.sources import Sources
+from oddshift.app.report.page_sections import Sources
 from oddshift.app.report.wording import (
     SIGNS,
     TITLES,

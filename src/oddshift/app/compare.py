@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.adapt.result import Adaptation, ScaledOutcome
-from oddshift.app.report.sources import Sources, read_sources
+from oddshift.app.report.page_sections import Sources, read_sources
 from oddshift.app.report.wording import worst_in_words
 from oddshift.audit import AttackerResult, Audit
 from oddshift.base.arrays import FloatArray

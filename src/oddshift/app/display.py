@@ -1,25 +1,20 @@
-"""An audit or an adaptation in the terminal: the first screen, then tables with controls or baselines, and the basis.
+"""An audit or an adaptation in the terminal: the first screen, then the sentences and tables of the report.
 
 What a policy and a release say of themselves: names that are probably missed, and what attackers guessed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from oddshift.adapt import Adaptation, Compared
-from oddshift.app.report.first_screen import (
-    FATE_HEAD,
-    FirstScreen,
-    screen_of_adaptation,
-    screen_of_audit,
-)
+from oddshift.adapt import Adaptation
+from oddshift.app.report.first_screen import FirstScreen, screen_of_adaptation, screen_of_audit
+from oddshift.app.report.markup import Figure
+from oddshift.app.report.numbers import certainty_figures, leakage_figures, repair_figures, screen_tables
 from oddshift.app.report.wording import (
     adaptation_sentence,
-    claim_reads,
     found_sentence,
     level_sentence,
     missed_sentence,
@@ -27,21 +22,17 @@ from oddshift.app.report.wording import (
     percent,
     verdict_sentence,
 )
-from oddshift.audit import AttackerResult, Audit
-from oddshift.audit.calibration import Calibration
+from oddshift.audit import Audit
 from oddshift.audit.release_use import DataFate, KindFate
-from oddshift.audit.released_table import release_headline
-from oddshift.audit.verdict import base_name, worst_of_both
+from oddshift.audit.released_table import ReleasedTable, release_headline
 from oddshift.data.codecs import KindCounts
-from oddshift.evidence.certificates import Certificate
 from oddshift.model.nouns import NOUNS, nouns_of
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
-WORDS = frozenset({"", "attacker", "tier", "release", "kind"})
-"""Heads of columns that hold words; others hold numbers, which stand to the right."""
+NUMBERS = frozenset("0123456789.+-±%")
+"""What a cell that holds a number consists of: such columns stand to the right."""
 
 
 def show_audit(audit: Audit, console: Console, *, details: bool = True) -> None:
@@ -51,76 +42,65 @@ def show_audit(audit: Audit, console: Console, *, details: bool = True) -> None:
     if not details:
         console.print(_more(audit, f"{len(audit.attackers)} attackers with their rates"))
         return
-    show_numbers(screen, console)
-    for line in (verdict_sentence(audit), level_sentence(audit)):
-        console.print(line, markup=False)
-    if audit.release is not None:
-        console.print(release_headline(audit.release), markup=False)
-    console.print(
+    single = (
         f"One release on its own: the exact epsilon is {audit.exact_epsilon:.4f} (the mechanism promises "
         f"{audit.claimed_epsilon:.4g}); the budget is {audit.settings.epsilon:g}."
     )
-    console.print(_parts(audit))
-    console.print(attackers_table(audit))
-    given = " (given W, for one that reads W)" if _reads_context(audit) else ""
-    across = "" if audit.tiers_are_public else " Across: pairs whose other value is in another tier."
-    console.print(
-        f"Log scores and gains are in nats; by reading together is the gain over one release under the attacker's own "
-        f"prior{given}. Anchored: the share of pairs with the true value beyond {audit.settings.epsilon:g}.{across}"
+    _show_lines(
+        (verdict_sentence(audit), level_sentence(audit), *_released(audit.release), single, _parts(audit)), console
     )
-    if any(row.name.startswith(PAPER) for row in audit.attackers):
-        console.print(paper_table(audit))
-        console.print(PAPER_NOTE, markup=False)
-    console.print(_calibrated(audit.calibration))
-    for line in certificate_lines(audit):
-        console.print(line, markup=False)
-    if audit.upper_bound is not None:
-        console.print(
-            f"Proved upper bound: joint leakage <= {audit.upper_bound:.4f} ({audit.upper_basis}).", markup=False
-        )
+    _show_figures([*screen_tables(screen), *leakage_figures(audit), *certainty_figures(audit)], console)
     if audit.witness is not None:
         console.print(audit.witness.sentence, markup=False)
-    if audit.witness_needs:
-        console.print(f"Witness {audit.witness_needs}.", markup=False)
     _show_notes(audit, console)
 
 
 def show_adaptation(found: Adaptation, console: Console, *, details: bool = True) -> None:
     """Print an adaptation from its stored values alone: the first screen, and the details where they are asked for."""
-    asked = found.settings
     screen = screen_of_adaptation(found)
     show_first_screen(screen, console)
     console.print(f"Released as: {forms_line(found)}.", markup=False)
     if not details:
         console.print(_more(found, f"{len(found.compared)} releases that were compared"))
         return
-    show_numbers(screen, console)
-    console.print(adaptation_sentence(found), markup=False)
-    if found.release is not None:
-        console.print(release_headline(found.release), markup=False)
-    console.print(_parts(found))
-    console.print(
-        f"Frontier: {len(found.grid)} scales measured, {len(found.rounds)} rounds, "
-        f"{len(found.sequence)} candidates tested in turn, attacker {found.attacker}."
-    )
-    console.print(comparison_table(found))
-    console.print(
-        f"rate: share of {asked.law} pairs beyond {asked.epsilon:g} on the records to certify on; loss: expected "
-        f"{asked.cost} cost, {found.constant_loss:.4f} for {found.constant_name}; outputs: their effective number; "
-        f"exact ε: of one release, over {'pairs of one tier' if found.tiers_are_public else 'all pairs'}."
-    )
     reasons = "; ".join(f"{tier.tier}: {tier.form}, {tier.why}" for tier in found.tiers if tier.why)
-    for what, said in (("Forms", reasons), ("Form of the release", found.remap_reason), ("Basis", found.basis)):
-        if said:
-            console.print(f"{what}: {said}.", markup=False)
+    asked = (("Forms", reasons), ("Form of the release", found.remap_reason), ("Basis", found.basis))
+    said = [f"{what}: {why}." for what, why in asked if why]
     if found.exact_epsilon is not None:
-        console.print(f"One release on its own: the exact epsilon is {found.exact_epsilon:.4f}.")
-    for evidence in found.evidence:
-        part, claim = evidence.certificate, evidence.certificate.claim
-        bounds = f"[{claim.stated(part.lower):.4f}, {claim.stated(part.upper):.4f}]"
-        said = f"{claim.quantity} <= {claim.stated(claim.limit or 1.0):g} in tier {claim.tier} by {claim.attacker}"
-        console.print(f"  {part.state_in_words}: {said}: {claim.stated(part.mean):.4f} in {bounds}", markup=False)
+        said.append(f"One release on its own: the exact epsilon is {found.exact_epsilon:.4f}.")
+    _show_lines((adaptation_sentence(found), *_released(found.release), _parts(found), *said), console)
+    _show_figures([*screen_tables(screen), *repair_figures(found)], console)
     _show_notes(found, console)
+
+
+def _released(release: ReleasedTable | None) -> tuple[str, ...]:
+    """What goes out of a table, in one sentence."""
+    return () if release is None else (release_headline(release),)
+
+
+def _show_lines(lines: Iterable[str], console: Console) -> None:
+    for line in lines:
+        console.print(line, markup=False)
+
+
+def _show_figures(figures: Iterable[Figure], console: Console) -> None:
+    """Every table in full, and of every picture what it shows; its numbers are in the report."""
+    from rich.table import Table
+    from rich.text import Text
+
+    for figure in figures:
+        console.print(f"\n{figure.title}", style="bold", markup=False)
+        if figure.says:
+            console.print(figure.says, markup=False)
+        if figure.draw is not None or not figure.rows:
+            continue
+        shown = Table()
+        for place, name in enumerate(figure.head):
+            is_number = all(set(row[place]) <= NUMBERS | {" "} for row in figure.rows)
+            shown.add_column(Text(name), justify="right" if is_number else "left")
+        for number, row in enumerate(figure.rows):
+            shown.add_row(*map(Text, row), style="bold" if number in figure.bold else "")
+        console.print(shown)
 
 
 def _more(found: Audit | Adaptation, what: str) -> str:
@@ -157,109 +137,6 @@ def show_first_screen(screen: FirstScreen, console: Console) -> None:
             console.print(part, style=style, markup=False, highlight=False)
 
 
-def show_numbers(screen: FirstScreen, console: Console) -> None:
-    """Print the numbers behind the answers, kind by kind."""
-    console.print("\nDetails", style="bold")
-    for head, rows in ((FATE_HEAD, screen.fate_rows), (screen.guess_head, screen.guess_rows)):
-        if rows:
-            console.print(_table(head, [rows]))
-    if screen.guessed:
-        console.print(screen.explained, markup=False)
-
-
-def _table(head: Sequence[str], blocks: Sequence[Sequence[Sequence[str]]], bold: Sequence[bool] = ()) -> Table:
-    """Rows in blocks, each with a line below it where there are several; some blocks are bold."""
-    from rich.table import Table
-
-    table = Table()
-    for name in head:
-        table.add_column(name, justify="left" if name in WORDS else "right")
-    for place, rows in enumerate(blocks):
-        for number, row in enumerate(rows):
-            is_last = len(blocks) > 1 and len(rows) > 1 and number == len(rows) - 1
-            table.add_row(*row, style="bold" if bold and bold[place] else "", end_section=is_last)
-    return table
-
-
-def _blocks(begins: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """A row for each tier, the first of them with what is said once."""
-    return [[*(begins if not place else [""] * len(begins)), *row] for place, row in enumerate(rows)]
-
-
-def certificate_lines(audit: Audit) -> Iterator[str]:
-    """What decides, the worst bound of each claim, and apart from it what is shown for information."""
-    asked = audit.settings
-    yield f"What decides, of each claim the attacker with the worst bound ({asked.law} pairs, level {asked.alpha:g}):"
-    has_context = _reads_context(audit)
-    for made in audit.deciding_rates:
-        sees = f", {claim_reads(made)}" if has_context else ""
-        yield f"  {made.claim.tier}{sees}, attacker {made.claim.attacker}: {_bounds(made)}: {made.state_in_words}"
-    if audit.further_rates:
-        yield f"For information, not part of the verdict: other pairs, attacker {audit.strongest}:"
-    for made in audit.further_rates:
-        yield f"  {made.claim.tier}, {made.claim.pair_law} pairs: {_bounds(made)}"
-
-
-def _bounds(made: Certificate) -> str:
-    return f"{made.mean:.4f} in [{made.lower:.4f}, {made.upper:.4f}]"
-
-
-def _calibrated(found: Calibration) -> str:
-    """Whether the strongest attacker is as sure as it should be."""
-    return (
-        f"Calibration of {found.attacker} on {found.documents} records: how sure it is of its first guesses and how "
-        f"often they are right differ by {found.calibration_error:.3f}; the best temperature is "
-        f"{found.temperature:.3f}."
-    )
-
-
-def _reads_context(audit: Audit) -> bool:
-    return any(row.with_context for row in audit.attackers)
-
-
-def attackers_table(audit: Audit) -> Table:
-    """Every attacker with its controls, a row for each tier; those with a worst bound in bold."""
-    names = ("top-1", "anchored") if audit.tiers_are_public else ("top-1", "anchored", "across")
-    head = ("attacker", "log score", "gain over own", "by reading together", "tier", *names)
-    worst = {base_name(made.claim.attacker) for made in worst_of_both(audit.deciding_rates)}
-    blocks = [_attacker_rows(row, audit) for row in audit.attackers]
-    return _table(head, blocks, [row.name in worst for row in audit.attackers])
-
-
-def _attacker_rows(row: AttackerResult, audit: Audit) -> list[list[str]]:
-    gains = ((row.gain, row.gain_error), (row.joint_gain, row.joint_gain_error))
-    begins = [row.name, f"{row.log_score:.3f}", *(f"{mean:+.3f} ± {error:.3f}" for mean, error in gains)]
-    rates = {tier.tier: tier for tier in row.tiers}
-    rows = []
-    for tier in audit.tier_names:
-        found = rates.get(tier)
-        cells = [tier, *([f"{found.top1:.1%}", f"{found.anchored:.2%}"] if found else ["-", "-"])]
-        if not audit.tiers_are_public:
-            cells.append(f"{found.pair_split.anchored_across:.2%}" if found and found.pair_split else "-")
-        rows.append(cells)
-    return _blocks(begins, rows)
-
-
-PAPER = "paper-"
-"""How the names of attackers in paper mode begin."""
-
-PAPER_NOTE = (
-    "Uniform pairs: any two candidates, as the paper counts them. The true share of paper-null, which ignores the "
-    "release, and of paper-own, which reads one release, is 0: what they show is made by the temperature."
-)
-
-
-def paper_table(audit: Audit) -> Table:
-    """The paper's table: shares of uniform pairs beyond ε of attackers in paper mode, with controls at the same T."""
-    rows = [
-        [row.name if not place else "", tier.tier, f"{tier.uniform:.2%}", f"{tier.mean:.3f}"]
-        for row in audit.attackers
-        if row.name.startswith(PAPER)
-        for place, tier in enumerate(row.tiers)
-    ]
-    return _table(("attacker", "tier", f"uniform pairs beyond {audit.settings.epsilon:g}", "mean mPL"), [rows])
-
-
 def forms_line(found: Adaptation) -> str:
     """What tiers are released as: a form, the tiers that have it, and why where units are lacking or it was asked."""
     alike: dict[tuple[str, str], list[str]] = {}
@@ -267,32 +144,6 @@ def forms_line(found: Adaptation) -> str:
         why = f" ({tier.why})" if tier.is_named or tier.is_rare or tier.is_few else ""
         alike.setdefault((tier.form, why), []).append(tier.tier)
     return "; ".join(f"{form} for {named(names)}{why}" for (form, why), names in alike.items())
-
-
-def comparison_table(found: Adaptation) -> Table:
-    """The choice next to plain noise and one scale of equal utility, a row for each tier; what is released is bold."""
-    certified = "AmPL, remapped" if found.remapped else "AmPL"
-    constant = [found.constant_name, "-", f"{found.constant_loss:.4f}", str(found.constant_outputs), "", "-", "-", "-"]
-    blocks = [_compared_rows(_by_preset(row, found), found) for row in found.compared]
-    head = ("release", "exact ε", "loss", "outputs", "tier", "scale", "rate", "top-1")
-    return _table(head, [*blocks, [constant]], [*(row.name == certified for row in found.compared), False])
-
-
-def _by_preset(row: Compared, found: Adaptation) -> Compared:
-    """The choice under the name of the method that found it."""
-    method = found.settings.preset
-    return replace(row, name=row.name.replace("AmPL", method)) if method not in {"", "EM"} else row
-
-
-def _compared_rows(row: Compared, found: Adaptation) -> list[list[str]]:
-    point = row.outcome
-    exact = "-" if row.exact_epsilon is None else f"{row.exact_epsilon:.4f}"
-    tiers, rows = {tier.tier: tier for tier in point.tiers}, []
-    for name, scale in zip(found.tier_names, point.scales, strict=True):
-        tier = tiers.get(name)
-        rate = f"{100 * tier.rate:.2f}±{100 * tier.rate_error:.2f}%" if tier else "-"
-        rows.append([name, f"{scale:.4g}", rate, f"{tier.top1:.1%}" if tier else "-"])
-    return _blocks([row.name, exact, f"{point.loss:.4f}", f"{point.effective_outputs:.0f}"], rows)
 
 
 def released_line(kinds: Mapping[str, KindCounts], kind: str) -> str:

@@ -86,6 +86,7 @@ def picture(rows: Sequence[Row], asked: SweepSettings) -> str:
     """The front as a picture of its own, with the style of the report inside."""
     figure = front_plot(rows, asked).figure
     style = resources.files("oddshift.app.report").joinpath("style.css").read_text(encoding="utf-8")
+    assert figure.draw is not None
     drawn = str(figure.draw(WIDE, f"{figure.title}. {figure.says}"))
     opening, rest = drawn.split(">", 1)
     return f'{opening} xmlns="http://www.w3.org/2000/svg" width="{WIDE:g}"><style>{style}</style>{rest}\n'

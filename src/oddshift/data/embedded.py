@@ -16,11 +16,10 @@ import numpy as np
 
 from oddshift.base.arrays import FloatArray, IntArray, float_of, whole
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.text.casing import cased
 from oddshift.data.codecs.text.codec import TextCodec
 from oddshift.data.codecs.text.encoded import EncodedText
 from oddshift.data.codecs.text.lexicon import Lexicon
-from oddshift.data.codecs.text.settings import TextSettings
+from oddshift.data.codecs.text.settings import TextSettings, cased
 from oddshift.data.codecs.text.vectors import WordVectors
 from oddshift.data.detectors.names import word_lists
 from oddshift.model.prior import Markov

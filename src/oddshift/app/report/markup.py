@@ -261,29 +261,35 @@ def width_of(words: str) -> float:
 
 @dataclass(frozen=True)
 class Figure:
-    """`says` is both the finding and the text alternative; `draw` takes a width and that text.
+    """`says` is both the finding and the text alternative; `draw` takes a width and that text, None for a table alone.
 
-    `key` explains shapes and lines, `head` and `rows` hold the numbers of the picture, where it has any.
+    `key` explains shapes and lines, `head` and `rows` hold the numbers of the picture, where it has any; those rows of
+    a table that are `bold` stand out.
     """
 
     title: str
     says: str
-    draw: Callable[[float, str], Html]
+    draw: Callable[[float, str], Html] | None
     key: tuple[str, ...]
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
+    bold: Sequence[int] = ()
 
     @property
     def html(self) -> Html:
         """The figure as it stands in the page."""
-        label = f"{self.title}. {self.says}"
+        label, draw = f"{self.title}. {self.says}", self.draw
+        if draw is None:
+            shown = table(self.head, self.rows, self.title, self.bold) if self.rows else ""
+            said = tag("p", None, self.says) if self.says else ""
+            return tag("div", {"class": "tabled"}, tag("h3", None, self.title), said, shown)
         key = [tag("div", {"class": "key"}, items(self.key))] if self.key else []
         numbers = table(self.head, self.rows, self.title)
         return tag(
             "figure",
             None,
             tag("h3", None, self.title),
-            tag("div", {"class": "picture"}, both(lambda width: self.draw(width, label))),
+            tag("div", {"class": "picture"}, both(lambda width: draw(width, label))),
             tag("figcaption", None, tag("p", {"class": "says"}, self.says), *key),
             tag("details", None, tag("summary", None, "Numbers"), numbers) if self.rows else "",
         )

@@ -14,15 +14,10 @@ from importlib import resources
 
 from oddshift.adapt.result import Adaptation
 from oddshift.app.report.bars import guess_steps, kept_bar
-from oddshift.app.report.first_screen import (
-    FATE_HEAD,
-    FirstScreen,
-    screen_of_adaptation,
-    screen_of_audit,
-)
-from oddshift.app.report.markup import NOTHING, Html, items, table, tag
-from oddshift.app.report.page_sections import SECTIONS, first_text
-from oddshift.app.report.sources import Sources
+from oddshift.app.report.first_screen import FirstScreen, screen_of_adaptation, screen_of_audit
+from oddshift.app.report.markup import NOTHING, Html, items, tag
+from oddshift.app.report.numbers import screen_tables
+from oddshift.app.report.page_sections import SECTIONS, Sources, first_text
 from oddshift.app.report.wording import (
     SIGNS,
     TITLES,
@@ -127,7 +122,13 @@ def page_head(sources: Sources) -> Html:
     elif audit is not None:
         screen, title = screen_of_audit(audit), "The mechanism as audited"
     shown = [] if not sources.passages else [tag("h2", {"class": "small"}, "Before and after"), first_text(sources)]
-    parts = (*first, _answers(screen, title, shown), *_numbers(screen), *cards, _about(sources))
+    parts = (
+        *first,
+        _answers(screen, title, shown),
+        *(figure.html for figure in screen_tables(screen)),
+        *cards,
+        _about(sources),
+    )
     return tag("section", {"class": "verdict", "aria-label": "Verdict"}, *parts)
 
 
@@ -153,21 +154,6 @@ def _question(words: str) -> Html:
 
 def _sentences(lines: Iterable[str]) -> list[Html]:
     return [tag("p", {"class": "certified-claim"}, line) for line in lines]
-
-
-def _numbers(screen: FirstScreen) -> list[Html]:
-    """What happened to the data and what attackers achieve, each a table with the sentences that explain it."""
-    blocks = []
-    if screen.fate is not None:
-        blocks.append(_tabled("What happened to the data", (), FATE_HEAD, screen.fate_rows))
-    if screen.guessed:
-        blocks.append(_tabled("What an attacker guesses", (screen.explained,), screen.guess_head, screen.guess_rows))
-    return blocks
-
-
-def _tabled(title: str, said: Sequence[str], head: Sequence[str], rows: Sequence[Sequence[str]]) -> Html:
-    lines = (tag("p", None, line) for line in said)
-    return tag("div", {"class": "tabled"}, tag("h2", {"class": "small"}, title), table(head, rows, title), *lines)
 
 
 def _certificate_card(state: str, title: str, sentence: str, *rest: str, words: str = "") -> Html:

@@ -1,20 +1,174 @@
-"""Sections of the page: what leaks, how it reads, how sure that is, and how it was repaired."""
+"""Sections of the page: what leaks, how it reads, how sure that is, and how it was repaired.
+
+What a report is made from: all that a run folder holds, read once; secrets only where the run kept some.
+
+Where the numbers come from: what was asked, versions, hashes, and the commands that check and repeat it.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from oddshift.adapt.result import Adaptation, ScaledOutcome
-from oddshift.app.report.bars import attacker_rates, belief_update, subgroup_rates
-from oddshift.app.report.figures import frontier, histogram, learning_curve, loop_rounds, reliability
-from oddshift.app.report.markup import NOTHING, Html, join, pairs, table, tag
-from oddshift.app.report.sources import Sources, origin
-from oddshift.app.report.wording import SIGNS, claim_reads, interval, number, percent, scales_in_words
+from oddshift.adapt.result import Adaptation
+from oddshift.app.configuration import read_config
+from oddshift.app.report.markup import NOTHING, Html, items, join, pairs, tag
+from oddshift.app.report.numbers import certainty_figures, leakage_figures, repair_figures
+from oddshift.app.report.wording import number
+from oddshift.app.run_folder import (
+    ADAPTATION,
+    AUDIT,
+    CONFIG,
+    EVIDENCE,
+    EXAMPLES,
+    VERSIONS,
+    read_adaptation,
+    read_belief,
+    read_passages,
+    read_run,
+    refuse_no_run,
+)
 from oddshift.audit import Audit
-from oddshift.audit.release_use import ReleaseUse
-from oddshift.data.codecs.text.passages import Passage, Piece
-from oddshift.evidence.certificates import Certificate
-from oddshift.model.nouns import units_in_words
+from oddshift.audit.beliefs import Belief
+from oddshift.base.errors import InvalidInput
+from oddshift.base.storage import digest, sha256
+from oddshift.data.codecs.text.passages import Passage, Passages, Piece
+from oddshift.evidence.certificates import evidence_name
+from oddshift.model.nouns import nouns_of
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sources:
+    """The parts of a run; an audit or an adaptation is there, or both. `passages` and a named belief hold SECRETS.
+
+    `passages_are` says by which mechanism they were released.
+    """
+
+    name: str
+    audit: Audit | None = None
+    adaptation: Adaptation | None = None
+    belief: Belief | None = None
+    passages: tuple[Passage, ...] = ()
+    passages_are: str = ""
+    config: str = ""
+    versions: tuple[tuple[str, str], ...] = ()
+    has_secrets: bool = False
+
+
+def read_sources(folder: str | Path, *, with_examples: bool = True) -> Sources:
+    """Read a run folder; examples, where the run kept them, unless `with_examples` is False."""
+    home = Path(folder)
+    if not home.is_dir():
+        raise InvalidInput(f"{folder} is not a folder, expected a run folder")
+    refuse_no_run(folder)
+    has_audit, is_adapted = (home / AUDIT).is_file(), (home / ADAPTATION).is_file()
+    secrets = with_examples and (home / EXAMPLES).is_dir()
+    shown = read_passages(home) if secrets else Passages(())
+    return Sources(
+        name=home.resolve().name,
+        audit=read_run(home) if has_audit else None,
+        adaptation=read_adaptation(home) if is_adapted else None,
+        belief=read_belief(home, with_secrets=secrets),
+        passages=shown.passages,
+        passages_are=shown.release,
+        config=_text(home / CONFIG),
+        versions=_versions(home / VERSIONS),
+        has_secrets=secrets,
+    )
+
+
+def _text(path: Path) -> str:
+    return read_config(path) if path.is_file() else ""
+
+
+def _versions(path: Path) -> tuple[tuple[str, str], ...]:
+    """What a run was computed with; a file that says something else is refused."""
+    try:
+        found = json.loads(_text(path) or "{}")
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} is not JSON, expected versions by name") from error
+    if not isinstance(found, dict) or not all(isinstance(version, str) for version in found.values()):
+        raise InvalidInput(f"{path} holds something else than versions by name")
+    return tuple(found.items())
+
+
+def origin(sources: Sources) -> Html:
+    """Everything that another person needs to get the same numbers."""
+    return join(
+        [
+            _block("What was asked", pairs(_asked(sources))),
+            _block("Versions", tag("p", None, ", ".join(map(" ".join, sources.versions)))) if sources.versions else "",
+            _block("Repeat and verify", items([tag("code", None, step) for step in _steps(sources)])),
+            _folded(CONFIG, tag("pre", {"tabindex": 0}, sources.config)),
+            _folded("Hashes (SHA-256)", pairs([(what, tag("code", None, mark)) for what, mark in _hashes(sources)])),
+        ]
+    )
+
+
+def _asked(sources: Sources) -> list[tuple[str, str]]:
+    rows = []
+    audit, found = sources.audit, sources.adaptation
+    if audit is not None:
+        fit, select, certify = audit.documents
+        rows += [
+            ("mechanism", audit.mechanism),
+            ("claimed ε of one release", number(audit.claimed_epsilon)),
+            (
+                nouns_of(audit.detector).records,
+                f"{fit} to learn from, {select} to choose with, {certify} to certify on",
+            ),
+            ("tiers", f"{', '.join(audit.tier_names)}; {'public' if audit.tiers_are_public else 'secret'}"),
+            ("detector", audit.detector),
+            ("attackers", ", ".join(_attacker(row.name, row.with_context) for row in audit.attackers)),
+            ("seed", str(audit.settings.seed)),
+        ]
+    if found is not None:
+        rows += [
+            ("adapted mechanism", found.mechanism),
+            ("adapted with", _attacker(found.attacker, found.with_context)),
+            ("cost", f"{found.settings.cost}, {'remapped' if found.remapped else 'not remapped'}"),
+        ]
+    return rows
+
+
+def _attacker(name: str, with_context: bool) -> str:
+    return f"{name} ({'with context W' if with_context else 'sensitive positions only'})"
+
+
+def _steps(sources: Sources) -> list[str]:
+    steps = [f"oddshift audit {sources.name}/{CONFIG} --out again"] if sources.audit is not None else []
+    if sources.adaptation is not None:
+        steps.append(f"oddshift adapt {sources.name}/{CONFIG} --out again")
+    return steps + [f"oddshift verify {sources.name}/{file}" for file, _ in _digests(sources)]
+
+
+def _hashes(sources: Sources) -> list[tuple[str, str]]:
+    """What `oddshift verify` prints for each evidence file, and what the evidence is about."""
+    found = [part for part in (sources.audit, sources.adaptation) if part is not None]
+    rows = _digests(sources)
+    for evidence in [e for part in found for e in part.evidence][:1]:
+        rows += [("mechanism", evidence.mechanism_hash), ("records", evidence.split_hash)]
+        rows.append(("attacker", evidence.certificate.claim.attacker_hash))
+    return [*rows, (CONFIG, sha256(sources.config.encode()))]
+
+
+def _digests(sources: Sources) -> list[tuple[str, str]]:
+    rows = []
+    for part, prefix in ((sources.audit, ""), (sources.adaptation, "adapted-")):
+        for evidence in part.evidence if part is not None else ():
+            rows.append((f"{EVIDENCE}/{prefix}{evidence_name(evidence.certificate.claim)}", digest(evidence)))
+    return rows
+
+
+def _block(title: str, *content: str) -> Html:
+    return tag("div", {"class": "tabled"}, tag("h3", None, title), *content)
+
+
+def _folded(title: str, content: Html) -> Html:
+    return tag("details", {"class": "tabled"}, tag("summary", None, title), content)
+
 
 TIER_MARKS = 6
 """Number of different tier marks in a text; further tiers share them."""
@@ -22,26 +176,8 @@ TIER_MARKS = 6
 
 def leaks(sources: Sources) -> Html:
     """How much leaks, for whom, and what an attacker comes to believe."""
-    audit = sources.audit
-    if audit is None:
-        return NOTHING
-    figures = [histogram(audit)]
-    if sources.belief is not None:
-        figures.append(belief_update(sources.belief, audit.settings.epsilon))
-    figures.append(attacker_rates(audit))
-    if audit.subgroups:
-        figures.append(subgroup_rates(audit))
-    used = [] if audit.use is None else [_use(audit.use)]
-    return join([*(figure.html for figure in figures), *used])
-
-
-def _use(found: ReleaseUse) -> Html:
-    """What the release is still good for, and the loss of every subgroup."""
-    said = "; ".join(found.sentences())
-    rows = [[row.tier, row.subgroup, f"{row.loss:.4f}", str(row.documents), str(row.positions)] for row in found.losses]
-    title = "What the release is good for"
-    losses = table(("tier", "subgroup", "expected loss", "records", "positions"), rows, title) if rows else NOTHING
-    return _table(title, f"{said[:1].upper()}{said[1:]}.", losses)
+    figures = [] if sources.audit is None else leakage_figures(sources.audit, sources.belief)
+    return join([figure.html for figure in figures])
 
 
 def texts(sources: Sources) -> Html:
@@ -89,118 +225,14 @@ def _marked(pieces: Sequence[Piece], tiers: list[str]) -> Html:
 
 def sure(sources: Sources) -> Html:
     """What is witnessed, certified and proven, and whether the attacker is calibrated."""
-    audit = sources.audit
-    if audit is None:
-        return NOTHING
-    curves = [learning_curve(row).html for row in audit.attackers if row.curve.validation]
-    return join([_largest(audit), _certificates(audit), reliability(audit.calibration).html, *curves])
-
-
-def _largest(audit: Audit) -> Html:
-    """Witnessed ≤ true ≤ proven, with the largest estimate of an attacker that counts and one release between them."""
-    title = "Between what was witnessed and what is proven"
-    said = (
-        f"About the largest mPL of any pair, not about how often ε = {number(audit.settings.epsilon)} is exceeded. "
-        "What was witnessed is reached, what is proven is out of reach, and estimates lie between them."
-    )
-    return _table(title, said, pairs(largest_known(audit)))
-
-
-def largest_known(audit: Audit) -> list[tuple[str, str]]:
-    """What is known of the largest mPL, each with how it is known, or why nothing is."""
-    witness, most = audit.witness, max((audit.row(name) for name in audit.counted), key=lambda row: row.largest)
-    witnessed = f"none: {audit.witness_needs or 'no pair of values occurs often enough'}"
-    if witness is not None:
-        witnessed = f"at least {number(witness.lower_bound, 4)}, counted on fresh releases"
-    proven = "none: a proof needs a model of how the secrets depend on each other"
-    if audit.upper_bound is not None:
-        proven = f"at most {number(audit.upper_bound, 4)}, {audit.upper_basis}"
-    return [
-        ("one release alone", f"{number(audit.exact_epsilon, 4)}, computed"),
-        ("witnessed", witnessed),
-        ("estimated", f"{number(most.largest, 4)}, by attacker {most.name}"),
-        ("proven", proven),
-    ]
-
-
-def _certificates(audit: Audit) -> Html:
-    """What decides, apart from what is shown for information."""
-    asked, parts = audit.settings, [_decisive(audit)]
-    if audit.further_rates:
-        rows = [[f"{c.claim.tier}, {c.claim.pair_law} pairs", *_shares(c)] for c in audit.further_rates]
-        head = ("claim", "beyond ε", f"bounds at level {asked.alpha:g}", _units(audit))
-        title = "For information: other pairs"
-        said = f"Attacker {audit.strongest}, the strongest by log score. These bounds are not part of the verdict."
-        parts.append(_table(title, said, table(head, rows, title)))
-    return join(parts)
-
-
-def _decisive(audit: Audit) -> Html:
-    asked, title = audit.settings, "What decides"
-    rows = [
-        [c.claim.tier, claim_reads(c), c.claim.attacker, f"{SIGNS[c.state]} {c.state_in_words}", *_shares(c)]
-        for c in audit.deciding_rates
-    ]
-    head = ("tier", "claim", "attacker", "state", "beyond ε", f"bounds at level {asked.alpha:g}", _units(audit))
-    said = (
-        f"The verdict is about {asked.law} pairs. Each row has the worst bound among the attackers that count "
-        f"({', '.join(audit.counted)}), by {asked.method}; the worst of all comes first."
-    )
-    return _table(title, said, table(head, rows, title, [0]))
-
-
-def _shares(made: Certificate) -> tuple[str, str, str]:
-    return percent(made.mean), interval(made.lower, made.upper), str(made.documents)
-
-
-def _units(audit: Audit) -> str:
-    return units_in_words(audit.certificates[0].claim.unit, audit.detector)
+    figures = [] if sources.audit is None else certainty_figures(sources.audit)
+    return join([figure.html for figure in figures])
 
 
 def repair(sources: Sources) -> Html:
     """The frontier, what was chosen, what it costs, and how the loop got there."""
-    found = sources.adaptation
-    if found is None or not (found.grid or found.compared):
-        return NOTHING
-    loop = [loop_rounds(found).html] if found.rounds else []
-    return join([frontier(found).html, _compared(found), *loop])
-
-
-def _compared(found: Adaptation) -> Html:
-    """Tiers against one scale of equal loss."""
-    per_tier = [f"{name} {what}" for name in found.tier_names for what in ("beyond ε", "first guess right")]
-    rows = [
-        [
-            row.name,
-            scales_in_words(found.tier_names, row.outcome.scales),
-            number(row.outcome.loss),
-            *_cells(found, row.outcome),
-        ]
-        for row in found.compared
-    ]
-    bold = [k for k, row in enumerate(found.compared) if row.name.startswith("AmPL")]
-    said = (
-        "Tiers decide who is protected more. Compare AmPL with uniform, which uses one scale for all tiers and has the "
-        "same loss. Measured on the records to certify on, ± one standard error."
-    )
-    made = table(("choice", "scales", "loss", *per_tier), rows, "Tiers against one scale", bold)
-    return _table("Tiers against one scale", said, made)
-
-
-def _cells(found: Adaptation, point: ScaledOutcome) -> list[str]:
-    tiers = {tier.tier: tier for tier in point.tiers}
-    cells = []
-    for name in found.tier_names:
-        if (tier := tiers.get(name)) is None:
-            cells += ["-", "-"]
-        else:
-            shares = (tier.rate, tier.rate_error), (tier.top1, tier.top1_error)
-            cells += [f"{percent(value)} ± {percent(error)}" for value, error in shares]
-    return cells
-
-
-def _table(title: str, said: str, made: Html) -> Html:
-    return tag("div", {"class": "tabled"}, tag("h3", None, title), tag("p", None, said), made)
+    figures = [] if sources.adaptation is None else repair_figures(sources.adaptation)
+    return join([figure.html for figure in figures])
 
 
 SECTIONS: tuple[tuple[str, str, Callable[[Sources], Html]], ...] = (

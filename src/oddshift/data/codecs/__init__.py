@@ -22,7 +22,6 @@ from oddshift.data.codecs.places import PlaceSettings
 from oddshift.data.codecs.table.codec import EncodedTable, TableCodec
 from oddshift.data.codecs.table.domains import TableVocabulary
 from oddshift.data.codecs.table.settings import TableSettings
-from oddshift.data.codecs.text.casing import MASK
 from oddshift.data.codecs.text.codec import TextCodec
 from oddshift.data.codecs.text.encoded import EncodedText, encode_tokens
 from oddshift.data.codecs.text.lexicon import Lexicon, TextVocabulary
@@ -33,7 +32,7 @@ from oddshift.data.codecs.text.own_vectors import (
     vectors_from_text,
     vectors_of_pipeline,
 )
-from oddshift.data.codecs.text.settings import TextSettings
+from oddshift.data.codecs.text.settings import MASK, TextSettings
 from oddshift.data.codecs.text.tokens import Tokens, tokenise
 from oddshift.data.codecs.text.vectors import WordVectors, data_folder, read_vectors
 from oddshift.data.codecs.vector_codec import EncodedVectors, VectorCodec, VectorSettings

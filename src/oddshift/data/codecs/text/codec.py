@@ -13,12 +13,11 @@ import numpy as np
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.codec import Codec, Columns, UnknownValues
 from oddshift.data.codecs.coverage import FoundPoints, nearest_or_none
-from oddshift.data.codecs.text.casing import casing_rules
 from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.codecs.text.encoded import EncodedText, encode_tokens
 from oddshift.data.codecs.text.lexicon import Lexicon, Similar, TextVocabulary, add_similar, build_lexicon, has_point
 from oddshift.data.codecs.text.own_vectors import FROM_PIPELINE, FROM_TEXT, vectors_from_text, vectors_named
-from oddshift.data.codecs.text.settings import TextSettings, tier_rule
+from oddshift.data.codecs.text.settings import TextSettings, casing_rules, tier_rule
 from oddshift.data.codecs.text.short_text import ShortText, ShortTexts
 from oddshift.data.codecs.text.span_detection import Finders, all_found
 from oddshift.data.codecs.text.tokens import tokenise

@@ -19,9 +19,9 @@ from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.codec import Encoded, checked_outputs, marked_positions
 from oddshift.data.codecs.coverage import Counts, KindCounts
-from oddshift.data.codecs.text.casing import MASK, casing_rules, in_capitals, shown_word
 from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.codecs.text.lexicon import Lexicon
+from oddshift.data.codecs.text.settings import MASK, casing_rules, in_capitals, shown_word
 from oddshift.data.codecs.text.span_detection import FoundTokens, nothing_found
 from oddshift.data.codecs.text.surrogates import NAMES, Surrogates, shape_of
 from oddshift.data.codecs.text.tokens import Tokens, joined_tokens

@@ -15,7 +15,7 @@ import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.text.casing import WRITTEN
+from oddshift.data.codecs.text.settings import WRITTEN
 from oddshift.data.codecs.text.span_detection import FoundTokens
 from oddshift.data.codecs.text.tokens import Tokens
 from oddshift.data.codecs.text.vectors import WordVectors

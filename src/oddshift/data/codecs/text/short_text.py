@@ -15,10 +15,16 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from oddshift.data.codecs.codec import Columns
-from oddshift.data.codecs.text.casing import casing_rules, is_cased_word, is_heading, is_upper_word, shown_word
 from oddshift.data.codecs.text.encoded import mark_for
 from oddshift.data.codecs.text.lexicon import WITHOUT_POINT, Lexicon
-from oddshift.data.codecs.text.settings import TextSettings
+from oddshift.data.codecs.text.settings import (
+    TextSettings,
+    casing_rules,
+    is_cased_word,
+    is_heading,
+    is_upper_word,
+    shown_word,
+)
 from oddshift.data.codecs.text.span_detection import FUNCTION_WORDS, NOT_FOUND, Finders
 from oddshift.data.codecs.text.tokens import closes_sentence, ends_sentence, type_of, words_of
 from oddshift.data.detectors.names import is_no_end, stop_words
