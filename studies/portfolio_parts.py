@@ -28,10 +28,9 @@ from oddshift.app.run import knowledge_of
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, knowledge, release_blocks
 from oddshift.attackers.candidate_sampling import BLOCK_ENTRIES, held_out_by_tier, prepared, prior_part, terms_by_tier
 from oddshift.attackers.combination import Combination, weights_by_tier
-from oddshift.attackers.paired_log_score import Gain, choosing_clusters, choosing_units, gain
+from oddshift.attackers.paired_log_score import Gain, choosing_clusters, choosing_units, gain, split
 from oddshift.attackers.portfolio import held_share, portfolio_parts
 from oddshift.attackers.term_weights import ContextTerms
-from oddshift.attackers.training import split
 from oddshift.audit.beliefs import Joining
 from oddshift.audit.scan import Budget, Scan, Scanning
 from oddshift.bounds import betting_lower, betting_upper

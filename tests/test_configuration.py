@@ -20,7 +20,7 @@ from oddshift.app.configuration import (
     validated,
 )
 from oddshift.app.sweep_settings import SweepSettings
-from oddshift.attackers.paper_options import PaperOptions
+from oddshift.attackers.fitting import PaperOptions
 from oddshift.audit.settings import AuditSettings
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Execution

@@ -12,7 +12,7 @@ from oddshift.app import attacker_choice  # noqa: E402
 from oddshift.app.attacker_choice import AmortisedCheck, named_attackers  # noqa: E402
 from oddshift.app.run import Run, adapt_task  # noqa: E402
 from oddshift.attackers import ATTACKERS, FitOptions  # noqa: E402
-from oddshift.attackers.paper_options import PaperOptions  # noqa: E402
+from oddshift.attackers.fitting import PaperOptions  # noqa: E402
 from oddshift.audit import AuditSettings  # noqa: E402
 from oddshift.base.errors import InvalidInput  # noqa: E402
 from oddshift.data.embedded import PeopleSettings  # noqa: E402

@@ -9,13 +9,13 @@ torch = pytest.importorskip("torch")
 
 from oddshift.attackers import ATTACKERS, FitOptions  # noqa: E402
 from oddshift.attackers import training as loop  # noqa: E402
+from oddshift.attackers.fitting import PaperOptions  # noqa: E402
 from oddshift.attackers.paper import (  # noqa: E402
     PAPER_SCHEDULE,
     _held_out,
     fit_paper,
     squared_distances,
 )
-from oddshift.attackers.paper_options import PaperOptions  # noqa: E402
 from oddshift.attackers.reconstruction import (  # noqa: E402
     ARCHITECTURES,
     PaperSettings,

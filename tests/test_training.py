@@ -7,9 +7,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from oddshift.attackers.paired_log_score import split  # noqa: E402
 from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper  # noqa: E402
 from oddshift.attackers.reconstruction import PaperSettings  # noqa: E402
-from oddshift.attackers.training import Schedule, noise, split  # noqa: E402
+from oddshift.attackers.training import Schedule, noise  # noqa: E402
 from oddshift.base.errors import InvalidInput, TamperedEvidence  # noqa: E402
 from worlds import ring  # noqa: E402
 

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.paired_log_score import Units, gain
-from oddshift.attackers.training import split
+from oddshift.attackers.paired_log_score import Units, gain, split
 from oddshift.base.arrays import FloatArray, IntArray, blocks, indices
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content

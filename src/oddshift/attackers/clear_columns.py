@@ -16,10 +16,9 @@ import numpy as np
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import fit_backoff, observations
 from oddshift.attackers.law_attacker import Terms
-from oddshift.attackers.paired_log_score import Units, choosing_clusters, units_of
+from oddshift.attackers.paired_log_score import Units, choosing_clusters, split, units_of
 from oddshift.attackers.row_layout import RowLayout
 from oddshift.attackers.term_weights import ContextTerms, best_weights
-from oddshift.attackers.training import split
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.model.records import Context

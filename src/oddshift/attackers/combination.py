@@ -23,9 +23,8 @@ from oddshift.attackers.candidate_sampling import (
     prior_part,
     terms_by_tier,
 )
-from oddshift.attackers.paired_log_score import choosing_clusters
+from oddshift.attackers.paired_log_score import choosing_clusters, split
 from oddshift.attackers.term_weights import ContextTerms, best_weights_of_sides
-from oddshift.attackers.training import split
 from oddshift.base.arrays import BoolArray, FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content

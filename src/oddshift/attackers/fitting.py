@@ -2,6 +2,9 @@
 
 `ATTACKERS[name](known, rng)` fits one. Only the paper's networks load torch, when one of them is fitted. A package adds
 an attacker through the entry point group `oddshift.attackers`.
+
+Options of paper mode are everything that the paper leaves open, each with our default. A configuration file states them
+in its table `[audit.paper]`; the name of the attacker chooses the architecture.
 """
 
 from __future__ import annotations
@@ -10,23 +13,91 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.combination import fit_and_combine
-from oddshift.attackers.controls import Null, Own, exact_attacker
+from oddshift.attackers.controls import Null, Own, PaperControl, exact_attacker
 from oddshift.attackers.cooccurrence import fit_cooccurrence
-from oddshift.attackers.paper_options import PaperControl, PaperOptions
 from oddshift.attackers.portfolio import fit_portfolio
 from oddshift.attackers.training import Schedule
-from oddshift.base.arrays import FloatArray
+from oddshift.base.arrays import FloatArray, one_of, positive, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.base.registry import Registry
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.prior import Markov
 from oddshift.model.tiers import Tiers
+
+TemperatureRule = Literal["fixed", "fitted", "matched"]
+"""With `fixed`, T = τ_base·τ. With `fitted`, T gives the best log score on held-out fit documents (Guo et al.). With
+`matched`, T gives a stated violation ratio on them, such as one that the paper prints: it shows nothing by itself."""
+
+PaperPrior = Literal["uniform", "empirical"]
+"""The prior that is subtracted from the posterior: uniform over candidates, or frequencies in the fit documents."""
+
+PaperSplit = Literal["document", "pair"]
+"""How validation pairs are held out: by whole documents, or as single pairs, which is what the paper describes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperOptions:
+    """Options of paper mode, which is for reproduction and never certifies anything.
+
+    - `temperature`: the rule for T, `fixed`, `fitted` or `matched`.
+    - `tau_base`, `tau`: T = τ_base·τ under the rule `fixed`.
+    - `matched_epsilon`, `matched_ratio`: the ε and the violation ratio that T gives under the rule `matched`, which
+      needs both; the name of the attacker then says that T was matched.
+    - `prior`: `uniform` or `empirical`.
+    - `split`: validation by `document` or by `pair`.
+    - `width`: units of a layer.
+    - `epochs`: the largest number of epochs; with None it is 50, or the limit that the audit states.
+    - `embedding`: a file of word vectors (`.npz`) through which the attacker sees words, instead of those that the
+      mechanism has; scaled to the mean norm of these, and words that it lacks stand at its mean.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    temperature: TemperatureRule = "fixed"
+    tau_base: float = 1.0
+    tau: float = 1.0
+    matched_epsilon: float | None = None
+    matched_ratio: float | None = None
+    prior: PaperPrior = "uniform"
+    split: PaperSplit = "document"
+    width: int = 64
+    epochs: int | None = None
+    embedding: str = ""
+
+    def __post_init__(self) -> None:
+        """Check every option."""
+        one_of(self.temperature, "temperature", get_args(TemperatureRule))
+        one_of(self.prior, "prior", get_args(PaperPrior))
+        one_of(self.split, "split", get_args(PaperSplit))
+        positive(self.tau_base, "tau_base")
+        positive(self.tau, "tau")
+        whole(self.width, "width", 4)
+        if self.epochs is not None:
+            whole(self.epochs, "epochs", 1)
+        if (self.temperature == "matched") != (self.matched is not None):
+            raise InvalidInput(
+                f"temperature={self.temperature!r} with matched_epsilon={self.matched_epsilon} and "
+                f"matched_ratio={self.matched_ratio}, expected both of them with temperature='matched' and neither else"
+            )
+
+    @property
+    def matched(self) -> tuple[float, float] | None:
+        """The ε and the ratio to match, None where neither is stated."""
+        if self.matched_epsilon is None and self.matched_ratio is None:
+            return None
+        if self.matched_epsilon is None or self.matched_ratio is None or not 0.0 < self.matched_ratio < 1.0:
+            raise InvalidInput(
+                f"matched_epsilon={self.matched_epsilon}, matched_ratio={self.matched_ratio}, expected both, with "
+                "0 < matched_ratio < 1"
+            )
+        return positive(self.matched_epsilon, "matched_epsilon"), self.matched_ratio
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,9 +19,8 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.law_attacker import Terms
-from oddshift.attackers.paired_log_score import choosing_clusters
+from oddshift.attackers.paired_log_score import choosing_clusters, split
 from oddshift.attackers.row_layout import RowLayout, row_batches
-from oddshift.attackers.training import split
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.release import Release
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
+from oddshift.base.errors import InvalidInput
 from oddshift.model.records import Records
 
 SIGNIFICANT = 2.0
@@ -64,6 +65,16 @@ def choosing_units(records: Records) -> Units:
 def choosing_clusters(records: Records) -> IntArray:
     """One number for each document, equal for those of one such unit: what an attacker holds out when it is fitted."""
     return records.clusters if len(np.unique(records.clusters)) >= FEWEST_UNITS else records.sources
+
+
+def split(clusters: IntArray, share: float, seed: int) -> tuple[IntArray, IntArray]:
+    """Documents to learn from and to validate on; those of one cluster (user, source) stay together."""
+    distinct, cluster = np.unique(clusters, return_inverse=True)
+    if len(distinct) < 2:
+        raise InvalidInput(f"{len(distinct)} independent documents to fit on, expected at least 2")
+    order = np.random.default_rng([seed, len(distinct)]).permutation(len(distinct))
+    held = np.isin(cluster, order[: min(max(1, round(share * len(distinct))), len(distinct) - 1)])
+    return np.flatnonzero(~held), np.flatnonzero(held)
 
 
 def one_document_each(documents: IntArray, records: Records, rng: np.random.Generator) -> IntArray:

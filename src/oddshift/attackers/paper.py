@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from oddshift.attackers.attacker import Beliefs, Knowledge
+from oddshift.attackers.paired_log_score import split
 from oddshift.attackers.reconstruction import (
     BLOCK,
     Family,
@@ -30,7 +31,7 @@ from oddshift.attackers.reconstruction import (
     log_scales,
     padded,
 )
-from oddshift.attackers.training import Curve, Schedule, noise, split, train
+from oddshift.attackers.training import Curve, Schedule, noise, train
 from oddshift.base.arrays import FloatArray, IntArray, finite
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content, fingerprint

@@ -17,9 +17,8 @@ from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.backoff import fit_backoff, observations
 from oddshift.attackers.candidate_sampling import foreseeable
 from oddshift.attackers.law_attacker import Terms, law_over
-from oddshift.attackers.paired_log_score import choosing_clusters, choosing_units, gain
+from oddshift.attackers.paired_log_score import choosing_clusters, choosing_units, gain, split
 from oddshift.attackers.term_weights import NearWeights, likeliest_weights
-from oddshift.attackers.training import split
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.logarithms import log, log_sum
 from oddshift.model.records import Records

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.training import Schedule, State, arrays_of, noise, put_back, split
+from oddshift.attackers.paired_log_score import split
+from oddshift.attackers.training import Schedule, State, arrays_of, noise, put_back
 from oddshift.base.arrays import FloatArray, IntArray, one_of, positive, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms.mechanism import Mechanism

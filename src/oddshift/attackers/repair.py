@@ -15,12 +15,11 @@ from typing import Protocol
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge
-from oddshift.attackers.paired_log_score import choosing_clusters
+from oddshift.attackers.paired_log_score import choosing_clusters, split
 from oddshift.attackers.row_copula import copula_of_release, fit_copula_law
 from oddshift.attackers.row_law import fit_row_law
 from oddshift.attackers.row_layout import layout_of, row_layout
 from oddshift.attackers.sequence_law import fit_sequence_law, sequence_law_of_release
-from oddshift.attackers.training import split
 from oddshift.base.arrays import FloatArray, IntArray, blocks
 from oddshift.base.errors import InvalidInput
 from oddshift.base.logarithms import log

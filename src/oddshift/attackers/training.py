@@ -125,16 +125,6 @@ def noise(seed: int, documents: IntArray, lengths: IntArray, epoch: int) -> npt.
     return np.concatenate(drawn) if drawn else np.zeros(0)
 
 
-def split(clusters: IntArray, share: float, seed: int) -> tuple[IntArray, IntArray]:
-    """Documents to learn from and to validate on; those of one cluster (user, source) stay together."""
-    distinct, cluster = np.unique(clusters, return_inverse=True)
-    if len(distinct) < 2:
-        raise InvalidInput(f"{len(distinct)} independent documents to fit on, expected at least 2")
-    order = np.random.default_rng([seed, len(distinct)]).permutation(len(distinct))
-    held = np.isin(cluster, order[: min(max(1, round(share * len(distinct))), len(distinct) - 1)])
-    return np.flatnonzero(~held), np.flatnonzero(held)
-
-
 def _over(curve: Curve, schedule: Schedule, seconds: float) -> bool:
     done = len(curve.train)
     late = schedule.max_seconds is not None and seconds > schedule.max_seconds

@@ -21,7 +21,7 @@ from oddshift.attackers.attacker import Knowledge, knowledge, release_blocks
 from oddshift.attackers.backoff import Backoff, Observations, fit_backoff, observations
 from oddshift.attackers.candidate_sampling import foreseeable
 from oddshift.attackers.law_attacker import Terms, law_over, law_within, log_floor
-from oddshift.attackers.paired_log_score import choosing_clusters
+from oddshift.attackers.paired_log_score import choosing_clusters, split
 from oddshift.attackers.prior_by_place import (
     REACHES,
     PlacePrior,
@@ -32,7 +32,6 @@ from oddshift.attackers.prior_by_place import (
 )
 from oddshift.attackers.sparse_law import place_among, sparse_terms
 from oddshift.attackers.term_weights import NearWeights, likeliest_weights
-from oddshift.attackers.training import split
 from oddshift.attackers.word_relations import (
     AlikeDocuments,
     document_words,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
-from oddshift.attackers.paper_options import PaperOptions
+from oddshift.attackers.fitting import PaperOptions
 from oddshift.base.arrays import float_of, one_of, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import METHODS, ONE_SHOT
