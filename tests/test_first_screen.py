@@ -178,6 +178,22 @@ def test_marks_of_a_made_up_kind_are_counted_as_names():
     assert screen.fate.kinds[1] == CITY
 
 
+def test_tiers_without_noise_are_named_with_the_reason_next_to_those_that_have_it():
+    losses = {"noise": 0.31, "mark": 0.3, "surrogate": 0.4}
+    rows = [("PERSON", "mark", {}), ("ORG", "mark", {"is_named": True}), ("GPE", "noise", {}), ("CARD", "mark", {})]
+    tiers = tuple(TierRelease(tier=name, form=form, losses=losses, units=90, needed=63, **more)
+                  for name, form, more in rows)  # fmt: skip
+    made = replace(made_up_adaptation(), tiers=tiers)
+    said = [line for line in screen_of_adaptation(made).worth if "PERSON" in line]
+    assert len(said) == 1
+    assert all(part in said[0] for part in ("PERSON, CARD", "marks", "noise"))
+    assert "ORG" not in said[0]  # as asked
+    table = screen_of_adaptation(replace(made, detector="none (columns PERSON, ORG, GPE, CARD)")).worth
+    assert any("PERSON, CARD are empty" in line for line in table)
+    nowhere = replace(made, tiers=tuple(row for row in tiers if row.form == "mark"))
+    assert not any("PERSON" in line for line in screen_of_adaptation(nowhere).worth)
+
+
 def test_an_adaptation_names_its_worst_tier_and_its_kind_of_guarantee():
     made = replace(made_up_adaptation(), left=LEFT, fate=FATE)
     assert all(part in screen_of_adaptation(made).learned[0] for part in ("11%", "at most 18%", "PII"))

@@ -120,6 +120,11 @@ def test_the_core_install_tells_the_demo(core, tmp_path):
     told = json.loads(run(tmp_path, core / "oddshift", "demo", "--json"))
     assert round(told["toy"]["joint"], 4) == 1.8457
     assert len(told["sample"]) == 3
+    made = told["adaptation"]
+    assert made["guarantee"] == "certified"
+    assert made["loss"] < 0.9 * made["constant_loss"]
+    assert made["kept"] > 0.1
+    assert len(set(made["forms"])) > 1 or len(set(made["chosen"])) > 1
     assert (tmp_path / "oddshift-demo" / "report.html").is_file()
     assert run(tmp_path, core / "python", "-c", "import importlib.util as u; print(u.find_spec('spacy'))") == "None\n"
 

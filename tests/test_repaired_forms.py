@@ -11,9 +11,11 @@ from oddshift.adapt.repaired_forms import document_repair
 from oddshift.adapt.tier_forms import least_form
 from oddshift.app.configured_runs import run_adapt
 from oddshift.app.datasets import table
+from oddshift.app.release_quality import released_passages
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.repair import best_outputs
+from oddshift.data.embedded import people
 from oddshift.data.preparation import prepare
 from oddshift.mechanisms import Channel, MechanismSettings, Tiered
 from oddshift.mechanisms.named import scale_family
@@ -196,3 +198,9 @@ def test_the_policy_repairs_without_being_asked_and_loses_less(tmp_path):
     assert policy.terms.repair.source == "fit"
     assert load_policy(tmp_path / "never" / "policy.json").terms.repair is None
     assert len(Sanitizer(policy).texts(["My friend Laura is a nurse."])) == 1
+    drawn = replace(policy, terms=replace(policy.terms, repair=None), law=None)
+    shown = [released_passages(people(30).encoded, each).passages for each in (policy, drawn)]
+    moved = {a.tier for one, other in zip(*shown, strict=True) for a, b in zip(one.after, other.after, strict=True)
+             if a != b}  # fmt: skip
+    repaired = {name for name, mode in zip(policy.tiers.names, found.repair, strict=True) if mode == "best"}
+    assert moved == repaired  # what is shown is what goes out

@@ -293,7 +293,7 @@ def _show_release(folder: Path, config: Configuration, prepared: Prepared, polic
         encoded = found
     else:
         encoded = people_of(config.data).encoded.take(rows)
-    write_passages(folder, released_passages(encoded, policy.mechanism(), policy.tiers))
+    write_passages(folder, released_passages(encoded, policy))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,8 @@ from oddshift.mechanisms import Mechanism
 from oddshift.mechanisms.utility import DownstreamTask, classification, retrieval
 from oddshift.model.records import Records
 from oddshift.model.release import draw_once, perturb
-from oddshift.model.tiers import Tiers
+from oddshift.protect.policies import Policy
+from oddshift.protect.repair import repairer_of
 
 EXAMPLE_DOCUMENTS = 10
 """Number of documents from which the report takes its worst example, and whose secrets are kept on request."""
@@ -78,10 +80,12 @@ def example_rows(certify: Records, seed: int) -> IntArray:
     return rows
 
 
-def released_passages(encoded: EncodedText, mechanism: Mechanism, tiers: Tiers) -> Passages:
-    """Texts before and after the release of a policy: SECRETS."""
-    rows = np.arange(len(encoded.tokens))
-    return Passages(passages(encoded, rows, mechanism, tiers, np.random.default_rng(0)), BY_POLICY)
+def released_passages(encoded: EncodedText, policy: Policy, seed: int = 0) -> Passages:
+    """Texts before and after the release of a policy: SECRETS. The noise is seeded, so that it repeats."""
+    rows, mechanism, rng = np.arange(len(encoded.tokens)), policy.mechanism(), np.random.default_rng(seed)
+    repairer = repairer_of(policy, mechanism)
+    repair = None if repairer is None else partial(repairer, rng=rng)
+    return Passages(passages(encoded, rows, mechanism, policy.tiers, rng, repair=repair), BY_POLICY)
 
 
 def _few(certify: Records, rng: np.random.Generator) -> Records:

@@ -131,14 +131,19 @@ class Repairer:
         return Knowledge(self.mechanism, tiers, nothing, even)
 
 
+def repairer_of(policy: Policy, mechanism: Mechanism) -> Repairer | None:
+    """The repair that a policy asks for, if it asks for one."""
+    return None if policy.terms.repair is None else Repairer(policy, mechanism, policy.terms.repair)
+
+
 def shown_points(policy: Policy, mechanism: Mechanism, records: Records, rng: np.random.Generator) -> IntArray:
     """What the positions of records come out as in one release under a policy: drawn, and repaired where it says so.
 
     For measurements alone: the noise of a release is drawn from the operating system.
     """
     outputs = mechanism.sample(records.points, rng)
-    terms = policy.terms.repair
-    return outputs if terms is None else Repairer(policy, mechanism, terms)(records, outputs, rng)
+    repair = repairer_of(policy, mechanism)
+    return outputs if repair is None else repair(records, outputs, rng)
 
 
 def _seen(records: Records, outputs: IntArray, policy: Policy) -> tuple[Release, IntArray]:

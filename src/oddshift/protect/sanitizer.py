@@ -42,7 +42,7 @@ from oddshift.protect.noise import (
 )
 from oddshift.protect.policies import Policy
 from oddshift.protect.pseudonyms import pseudonyms
-from oddshift.protect.repair import Repairer
+from oddshift.protect.repair import Repairer, repairer_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -265,8 +265,7 @@ class Sanitizer:
 
     @cached_property
     def _repairer(self) -> Repairer | None:
-        terms = self.policy.terms.repair
-        return None if terms is None else Repairer(self.policy, self.mechanism, terms)
+        return repairer_of(self.policy, self.mechanism)
 
     @cached_property
     def _draws(self) -> Draws:

@@ -228,7 +228,7 @@ def named(tiers: Sequence[str]) -> str:
 
 def without_noise(found: Adaptation, nouns: Nouns) -> Iterator[str]:
     """Which tiers ignore the secret next to others that have noise, because noise would not cost clearly less there."""
-    for form, said in (("mark", "marks" if nouns.is_searched else "empty"), ("surrogate", "made up")):
+    for form, said in (("mark", "marks" if nouns.are_names else "empty"), ("surrogate", "made up")):
         tiers = [tier.tier for tier in found.tiers if tier.form == form and tier.is_noise_too_dear]
         if tiers and "noise" in found.forms:
             yield (

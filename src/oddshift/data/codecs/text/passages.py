@@ -5,7 +5,7 @@ Averaged word vectors of texts, before and after release: what downstream tasks 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from random import Random
@@ -19,6 +19,7 @@ from oddshift.data.codecs.text.vectors import WordVectors
 from oddshift.mechanisms.forms import Formed
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.utility import averaged
+from oddshift.model.records import Records
 from oddshift.model.release import draw_once, perturb
 from oddshift.model.tiers import Tiers
 
@@ -60,9 +61,15 @@ class Passages:
 
 
 def passages(
-    encoded: EncodedText, documents: IntArray, mechanism: Mechanism, tiers: Tiers, rng: np.random.Generator
+    encoded: EncodedText,
+    documents: IntArray,
+    mechanism: Mechanism,
+    tiers: Tiers,
+    rng: np.random.Generator,
+    *,
+    repair: Callable[[Records, IntArray], IntArray] | None = None,
 ) -> tuple[Passage, ...]:
-    """Some documents, each with a fresh release of it; none if outputs are neither words nor a mask."""
+    """Some documents, each with a fresh and repaired release of it; none if outputs are neither words nor a mask."""
     if mechanism.outputs is not mechanism.space and mechanism.n_outputs > 1:
         return ()
     some = encoded.take(documents)
@@ -71,6 +78,7 @@ def passages(
         outputs = perturb(once.records, mechanism, tiers, rng).outputs[once.position]
     else:
         outputs = perturb(some.records, mechanism, tiers, rng).outputs
+    outputs = outputs if repair is None else repair(some.records, outputs)
     masked: bool | BoolArray = mechanism.n_outputs == 1
     if isinstance(mechanism, Formed):
         some, masked = some.with_surrogates(mechanism.made_up), mechanism.marked[some.records.points]
