@@ -93,18 +93,6 @@ def test_a_cell_centre_is_near(cell):
     np.testing.assert_allclose(_places(made.codec.encode(columns(released))), released, atol=1e-9)
 
 
-def test_stays_are_released_where_they_begin():
-    minutes = [0, 10, 25, 30, 35, 60, 61]
-    latitude = [0, 0.0005, 0.001, 1, 2, 2.0001, 2]
-    moments = [1_700_006_400 + 60 * m for m in minutes]
-    columns = {"lat": latitude, "lon": [0.0] * 7, "user": ["u"] * 7, "timestamp": moments, "trip": ["t"] * 7}
-    encoded = encoding.places(columns, PlaceSettings(every=0.0, stays=True)).encoded
-    assert encoded.keep.tolist() == [True, False, False, False, True, False, False]
-    assert len(encoded.decode(encoded.records.points)["lat"]) == 2
-    with pytest.raises(InvalidInput, match="no fix is left"):
-        encoding.places(columns, PlaceSettings(every=0.0, stays=True, stay_minutes=1e6))
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -142,14 +130,11 @@ def test_the_geolife_file(data):
     kept = np.flatnonzero(encoded.keep)[:500]
     there = np.array([[float(columns["lat"][r]), float(columns["lon"][r])] for r in kept])
     assert np.diag(Haversine().between(there, _places(encoded)[:500])).max() < 1.0
-    stays = encoding.places(columns, PlaceSettings(every=0.0, stays=True)).encoded
-    assert 50 < len(stays.records.points) < 2_000
 
 
-@pytest.mark.parametrize("stays", [{"stay_kilometres": -1.0}, {"stay_minutes": 0.0}, {"cell_km": 0.0}])
-def test_sizes_are_sizes(stays):
+def test_sizes_are_sizes():
     with pytest.raises(InvalidInput, match="expected a finite number > 0"):
-        PlaceSettings(**stays)
+        PlaceSettings(cell_km=0.0)
 
 
 def test_columns_of_other_names_and_columns_that_are_not_there(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 import encoding
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import PlaceCodec, PlaceSettings, TableSettings, TextSettings, WordVectors
+from oddshift.data.codecs import PlaceSettings, TableSettings, TextSettings, WordVectors
 from oddshift.data.detectors import WordList
 from oddshift.data.formats import data_file, open_data, read_columns
 from oddshift.mechanisms import Exponential, Mask
@@ -292,13 +292,6 @@ def test_trajectories_are_thinned_and_moved_as_they_were_audited(tmp_path, monke
     turned[3], turned[9] = turned[9], turned[3]
     with pytest.raises(InvalidInput, match="the fix at row 4 is out of order"):
         released(tmp_path, "b.csv", "\n".join(turned).encode(), policy, asked)
-
-
-def test_stay_points_cannot_be_streamed(tmp_path):
-    codec = PlaceCodec(PlaceSettings(stays=True), Space([[39.9, 116.3], [40.0, 116.3]], "haversine"))
-    policy = make_policy(codec, Exponential(codec.space, 1.0), codec.tiers)
-    with pytest.raises(InvalidInput, match="stay points only"):
-        released(tmp_path, "a.csv", b"user,timestamp,lat,lon,trip\n", policy)
 
 
 def test_vectors_of_a_parquet_file(tmp_path):

@@ -7,7 +7,6 @@ import sys
 import threading
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from oddshift.app.cli import main
@@ -19,7 +18,7 @@ from oddshift.model.space import Space
 from oddshift.protect import Ledger, ProtectSettings, UserLimit
 from oddshift.protect.policies import make_policy, save_policy
 from oddshift.protect.stream import MOST_LINES, ReleaseStream
-from policies import FAR, NAMES, names_in, names_policy
+from policies import NAMES, names_in, names_policy
 
 FREE = ProtectSettings(allow_uncertified=True)
 POLICY = names_policy()
@@ -106,7 +105,6 @@ def test_what_a_stream_cannot_do_is_refused_at_the_start(stream, settings, words
         stream(settings=settings)
 
 
-STAYS = PlaceSettings(stays=True, every=60.0, stay_kilometres=0.3, stay_minutes=5.0, clear=("trip",))
 CELLS = Space([[39.9 + 0.01 * a, 116.3 + 0.01 * b] for a in range(4) for b in range(4)], "haversine")
 
 
@@ -117,59 +115,6 @@ def test_rows_without_a_name_need_an_id(stream):
         stream(policy)
     (answer,) = stream(policy, replace(FREE, id="id", clear=("id",))).answers(['{"id": 1, "lat": 39.9, "lon": 116.3}'])
     assert set(json.loads(answer)) == {"id", "lat", "lon"}
-
-
-def walk(rng, user, trip):
-    """Fixes that rest at some places and wander between others."""
-    rows, minute = [], 0.0
-    for _ in range(int(rng.integers(2, 6))):
-        place = rng.integers(0, 4, 2) * 0.01 + [39.9, 116.3]
-        for _ in range(int(rng.integers(1, 14))):
-            minute += float(rng.uniform(0.3, 2.0))
-            lat, lon = place + rng.normal(scale=0.0006, size=2)
-            row = {"lat": lat, "lon": lon, "user": user, "timestamp": str(1_200_000_000 + round(60 * minute))}
-            rows.append(row | {"trip": trip})
-    return rows
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_visits_of_a_stream_are_the_stays_of_whole_trips(stream, seed):
-    """The mechanism changes nothing here, so that what is released shows what was found."""
-    rng = np.random.default_rng(seed)
-    codec = PlaceCodec(STAYS, CELLS)
-    policy = make_policy(codec, Exponential(CELLS, FAR), codec.tiers)
-    trips = [walk(rng, "ann", "a"), walk(rng, "bob", "b"), walk(rng, "ann", "c")]
-    rows = [*(row for both in zip(*trips[:2], strict=False) for row in both)]
-    rows += [row for trip in trips[:2] for row in trip[min(map(len, trips[:2])) :]] + trips[2]
-    one = stream(policy)
-    answers = list(one.answers([json.dumps(row) for row in rows]))
-    answers += one.end()
-    found = sorted((row["trip"], row["timestamp"], row["lat"], row["lon"]) for row in map(json.loads, answers))
-    whole = codec.encode({name: [row[name] for row in rows] for name in STAYS.wanted(())})
-    first = [rows[row] for row in whole.order.tolist()]
-    points = CELLS.points[whole.records.points].tolist()
-    assert found == sorted((row["trip"], row["timestamp"], *point) for row, point in zip(first, points, strict=True))
-    assert found
-
-
-def test_a_visit_is_released_when_it_closes_and_not_before(stream):
-    codec = PlaceCodec(STAYS, CELLS)
-    policy = make_policy(codec, Exponential(CELLS, 1.0), codec.tiers)
-
-    def fix(minute, lat=39.9, trip="a"):
-        moment = str(1_200_000_000 + 60 * minute)
-        return json.dumps({"lat": lat, "lon": 116.3, "user": "ann", "timestamp": moment, "trip": trip})
-
-    one = stream(policy)
-    assert list(one.answers([fix(minute) for minute in range(9)])) == []
-    (answer,) = one.answers([fix(9, lat=39.93)])
-    assert json.loads(answer)["timestamp"] == "1200000000"
-    assert "out of order" in next(one.answers([fix(3)]))
-    assert list(one.answers([fix(minute, lat=39.93) for minute in range(10, 20)])) == []
-    (answer,) = one.answers([fix(30, trip="b")])
-    assert json.loads(answer)["timestamp"] == str(1_200_000_000 + 60 * 9)
-    assert list(one.end()) == []
-    assert "no place within range" in next(one.answers([fix(31, lat=200.0, trip="b")]))
 
 
 class Pipe:

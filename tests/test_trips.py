@@ -1,4 +1,4 @@
-"""Trips: moments in many forms, stays against a slow search, and cells of about equal size all over the globe."""
+"""Trips: moments in many forms, and cells of about equal size all over the globe."""
 
 import math
 from datetime import UTC, datetime, timedelta
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.places import Trajectories, cell_centres, seconds_of, stay_points
+from oddshift.data.codecs.places import Trajectories, cell_centres, seconds_of
 from oddshift.model.metric import EARTH_RADIUS_KM, Haversine
 
 MOMENT = st.datetimes(datetime(1975, 1, 1), datetime(2200, 1, 1)).map(lambda t: t.replace(microsecond=0, tzinfo=UTC))
@@ -48,53 +48,6 @@ def test_what_is_not_a_moment_is_refused_with_its_row_and_not_quoted(moment):
         seconds_of(moment, 12, "column 'time'")
     assert str(refused.value) == "column 'time' at row 12 is not an ISO 8601 time"
     assert refused.value.__suppress_context__
-
-
-def slow_stays(trajectories, limit, minutes):
-    """Every first fix of a stay, by walking."""
-    found, start, n = [], 0, len(trajectories.seconds)
-    while start < n:
-        stop = start
-        while (
-            stop < n
-            and trajectories.trip[stop] == trajectories.trip[start]
-            and kilometres(trajectories.places[start], trajectories.places[stop]) <= limit
-        ):
-            stop += 1
-        lasted = trajectories.seconds[stop - 1] - trajectories.seconds[start]
-        if lasted >= 60 * minutes:
-            found.append((start, stop))
-            start = stop
-        else:
-            start += 1
-    return found
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_stays_are_those_of_a_slow_walk(seed):
-    rng = np.random.default_rng(seed)
-    trip = np.sort(rng.integers(0, 4, 60))
-    walk = np.cumsum(rng.normal(size=(60, 2)) * (rng.random((60, 1)) < 0.3) * 0.01, axis=0)
-    some = Trajectories(walk, np.cumsum(rng.integers(1, 300, 60)).astype(float), trip, trip)
-    first, places = stay_points(some, 0.8, 10)
-    expected = slow_stays(some, 0.8, 10)
-    assert first.tolist() == [start for start, _ in expected]
-    assert len(expected) > 0
-    for place, (start, stop) in zip(places, expected, strict=True):
-        assert place == pytest.approx(some.places[start:stop].mean(axis=0))
-
-
-def test_a_stay_ends_with_its_trip_and_where_the_user_leaves():
-    here, away = (40.0, 0.0), (41.0, 0.0)
-    some = fixes((0, 0, *here), (0, 600, *here), (1, 700, *here), (1, 1300, *away), (1, 2000, *away))
-    first, places = stay_points(some, 0.2, 10)
-    assert first.tolist() == [0, 3]
-    assert places.tolist() == [[40.0, 0.0], [41.0, 0.0]]
-
-
-def test_a_long_stay_of_many_fixes_is_one():
-    still = fixes(*[(0, 10.0 * k, 40.0, 0.0) for k in range(700)])
-    assert stay_points(still, 0.1, 5)[0].tolist() == [0]
 
 
 @settings(max_examples=80)

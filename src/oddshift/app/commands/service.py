@@ -127,8 +127,6 @@ def serve(stream: ReleaseStream, source: int, send: Callable[[str], object]) -> 
         for lines in _lines(source, is_over):
             for answer in _answers(stream, lines):
                 send(answer)
-    for answer in stream.end():
-        send(answer)
     return stream.number
 
 

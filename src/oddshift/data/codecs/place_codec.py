@@ -34,7 +34,6 @@ from oddshift.data.codecs.places import (
     Trajectories,
     cell_centres,
     seconds_of_fixes,
-    stay_points,
     trip_names,
     trips_of_fixes,
 )
@@ -148,7 +147,7 @@ class PlaceCodec(Codec):
         rows = length_of(columns, self.settings.wanted(()))
         hidden = tuple(name for name in self.settings.masked if name in columns)
         fixes, order = _fixes(self.settings, columns, first, {} if self.last is None else self.last)
-        is_thinned = bool(self.settings.every or self.settings.stays)
+        is_thinned = bool(self.settings.every)
         without = np.empty(0, dtype=np.int64) if is_thinned else _blank(self.settings, columns, first)
         keep: BoolArray | None = None
         if is_thinned:
@@ -182,8 +181,6 @@ class PlaceCodec(Codec):
 
     def stream(self) -> PlaceCodec:
         """A codec that remembers the last interval of each trip, so that a trip may go on in the next rows."""
-        if self.settings.stays:
-            raise InvalidInput("the policy keeps stay points only, which rows in a stream cannot give")
         return replace(self, last={})
 
     def unknown_values(self, encoded: EncodedPlaces, columns: Columns) -> UnknownValues:
@@ -231,13 +228,7 @@ def _fixes(
     if settings.every:
         kept = _thinned(settings, columns, (seconds, there), first, last)
     order: IntArray = kept[np.lexsort((seconds[kept], trips[kept]))].astype(np.int64)
-    fixes = Trajectories(places[order], seconds[order], trips[order], users[order])
-    if settings.stays:
-        stays, means = stay_points(fixes, settings.stay_kilometres, settings.stay_minutes)
-        fixes, order = replace(fixes.take(stays), places=means), order[stays]
-        if not len(order):
-            raise InvalidInput("no fix is left after thinning and stay points, expected at least one")
-    return fixes, order
+    return Trajectories(places[order], seconds[order], trips[order], users[order]), order
 
 
 def _places(settings: PlaceSettings, columns: Columns, first: int) -> FloatArray:

@@ -1,8 +1,6 @@
 """What is asked of places: which columns say where, who, when and which trip, and what is read together.
 
-Trips: fixes in order of trip and time, thinned to one in each interval, or reduced to stay points.
-
-A stay is at least some minutes within some distance of its first fix (Li et al. 2008).
+Trips: fixes in order of trip and time, thinned to one in each interval.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from oddshift.base.arrays import FloatArray, IntArray, one_of, positive
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.codec import Columns, length_of
 from oddshift.data.formats.cells import strings
-from oddshift.model.metric import EARTH_RADIUS_KM, Haversine
+from oddshift.model.metric import EARTH_RADIUS_KM
 from oddshift.model.records import numbered
 from oddshift.model.release import REPEATS
 
@@ -55,12 +53,6 @@ class PlaceSettings:
     clear: tuple[str, ...] = ()
     """Of user and trip, the columns whose names are released as they are; the others get pseudonyms, new ones in every
     release, under which the same rows belong together."""
-    stays: bool = False
-    """Keep stay points only: the mean place of fixes that are close to each other for long enough."""
-    stay_kilometres: float = 0.2
-    """How far a stay may reach from its first fix."""
-    stay_minutes: float = 20.0
-    """How long a stay lasts at least."""
     joint_by: Literal["document", "user"] = "document"
     """What attackers read together: a trip, or all of a user's trips."""
     repeats: Literal["once", "each"] | None = None
@@ -75,10 +67,9 @@ class PlaceSettings:
             raise InvalidInput("masked names a column that says where, who, when or which trip, expected others")
         if not set(self.clear) <= {name for name in (self.user, self.trip) if name}:
             raise InvalidInput("clear names a column that says neither who nor which trip, expected those of the two")
-        if not self.timestamp and (self.every or self.stays):
-            raise InvalidInput("timestamp is empty, expected every = 0 and no stays: both need times")
-        for name in ("cell_km", "stay_kilometres", "stay_minutes"):
-            positive(getattr(self, name), name)
+        if not self.timestamp and self.every:
+            raise InvalidInput("timestamp is empty, expected every = 0: thinning needs times")
+        positive(self.cell_km, "cell_km")
         if self.every:
             positive(self.every, "every")
         if self.joint_by not in {"document", "user"}:
@@ -156,31 +147,6 @@ class Trajectories:
     def take(self, index: IntArray) -> Trajectories:
         """Some fixes."""
         return Trajectories(self.places[index], self.seconds[index], self.trip[index], self.user[index])
-
-
-def stay_points(trajectories: Trajectories, kilometres: float, minutes: float) -> tuple[IntArray, FloatArray]:
-    """The first fix of every stay, and the mean place of its fixes."""
-    kept: list[tuple[FloatArray, int]] = []
-    ends = np.searchsorted(trajectories.trip, trajectories.trip, side="right")  # where each fix's trip ends
-    start = 0
-    while start < len(trajectories.seconds):
-        stop = _left(trajectories.places[start : ends[start]], kilometres) + start
-        if trajectories.seconds[stop - 1] - trajectories.seconds[start] >= 60.0 * minutes:
-            kept.append((trajectories.places[start:stop].mean(axis=0), start))
-            start = stop
-        else:
-            start += 1
-    first: IntArray = np.array([s for _, s in kept], dtype=np.int64)
-    return first, np.array([p for p, _ in kept]).reshape(-1, 2)
-
-
-def _left(places: FloatArray, kilometres: float) -> int:
-    """The number of fixes before the first one that is farther away than that."""
-    for start in range(0, len(places), 256):
-        far = Haversine().between(places[:1], places[start : start + 256])[0] > kilometres
-        if far.any():
-            return start + int(far.argmax())
-    return len(places)
 
 
 def cell_centres(places: FloatArray, cell_km: float) -> FloatArray:

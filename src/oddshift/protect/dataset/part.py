@@ -215,7 +215,7 @@ def _between(rows: IntArray, claim: SetClaim, number: int) -> IntArray:
 def _note_trips(work: ReleaseWork, opened: _Opened, place: Path) -> None:
     """The keys of the trips in a part whose fixes are thinned: a trip must not go on in another part."""
     asked = opened.policy.settings
-    if not isinstance(asked, PlaceSettings) or not (asked.every or asked.stays):
+    if not isinstance(asked, PlaceSettings) or not asked.every:
         return
     first, found = 1, set[bytes]()
     for block in work.file.blocks(uncounted):
