@@ -398,8 +398,14 @@ def test_a_cap_below_what_is_guessed_without_any_release_cannot_be_kept_by_noise
     ("basis", "said"),
     [
         (Basis((1,), 1), "every attacker that learned something stays within the limits: counts, network"),
-        (Basis((0,), 0, carrier="declared"), "no joint structure was found by a, b; declared"),
-        (IDLE, "no joint structure was found by a, b; the single release keeps epsilon exactly"),
+        (
+            Basis((0,), 0, carrier="declared"),
+            "with this noise a, b learned nothing from what is read together; declared",
+        ),
+        (
+            IDLE,
+            "with this noise a, b learned nothing from what is read together; the single release keeps epsilon exactly",
+        ),
     ],
 )
 def test_what_a_result_rests_on_is_said_in_words(basis, said):

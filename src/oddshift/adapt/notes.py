@@ -79,9 +79,9 @@ def basis_in_words(taken: Trial | None, attackers: Sequence[Attacker]) -> str:
     if taken.growing:
         return f"{taken.judgement.verdict.state_in_words}: {taken.growing}"
     if taken.basis.withheld:
-        return f"no joint structure was found by {names}; the single release keeps epsilon exactly"
+        return f"with this noise {names} learned nothing from what is read together; the single release keeps epsilon exactly"
     if taken.basis.carrier:
-        return f"no joint structure was found by {names}; {taken.basis.carrier}"
+        return f"with this noise {names} learned nothing from what is read together; {taken.basis.carrier}"
     counted = dict.fromkeys(part.claim.attacker for part in taken.judgement.verdict.parts if part.claim.epsilon)
     return f"every attacker that learned something stays within the limits: {', '.join(counted)}"
 
