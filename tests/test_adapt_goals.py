@@ -249,7 +249,8 @@ def test_where_nobody_learns_the_single_release_is_proposed():
     assert (found.state, found.chosen) == ("undecided", None)
     assert found.proposed == found.scales == (1.0, 1.0, 1.0)
     assert found.basis == (
-        "with this noise plugin, cooccurrence learned nothing from what is read together; the single release keeps epsilon exactly"
+        "with this noise plugin, cooccurrence learned nothing from what is read together; "
+        "the single release keeps epsilon exactly"
     )
     assert found.exact_epsilon <= EPSILON
     assert any("proposed, not certified" in note for note in found.warnings)

@@ -78,10 +78,9 @@ def basis_in_words(taken: Trial | None, attackers: Sequence[Attacker]) -> str:
     names = ", ".join(attacker.name for attacker in attackers)
     if taken.growing:
         return f"{taken.judgement.verdict.state_in_words}: {taken.growing}"
-    if taken.basis.withheld:
-        return f"with this noise {names} learned nothing from what is read together; the single release keeps epsilon exactly"
-    if taken.basis.carrier:
-        return f"with this noise {names} learned nothing from what is read together; {taken.basis.carrier}"
+    if taken.basis.withheld or taken.basis.carrier:
+        support = taken.basis.carrier or "the single release keeps epsilon exactly"
+        return f"with this noise {names} learned nothing from what is read together; {support}"
     counted = dict.fromkeys(part.claim.attacker for part in taken.judgement.verdict.parts if part.claim.epsilon)
     return f"every attacker that learned something stays within the limits: {', '.join(counted)}"
 
