@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.cherry_tree import Cherry, CherryTree, PlaceTrees, cherry_tree, hung
+from oddshift.attackers.cherry_tree import Cherry, CherryTree, PlaceTrees, cherry_tree, graph_of, hung
 from oddshift.attackers.controls import Own
 from oddshift.attackers.portfolio import three_parts
 from oddshift.attackers.row_layout import row_layout
@@ -115,7 +115,7 @@ def check_digit(n, rng, points=8, tie=False):
 
 def estimated(values, points):
     ties = Ties(values, (points,) * values.shape[1])
-    return cherry_tree(ties, threes_of(ties))
+    return cherry_tree(ties, graph_of(ties, threes_of(ties)))
 
 
 @pytest.mark.parametrize("tie", [False, True])

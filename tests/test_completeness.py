@@ -7,7 +7,7 @@ import pytest
 
 from oddshift.adapt import AdaptSettings, AdaptTask, adapt
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.cherry_tree import fit_place_trees, place_threes
+from oddshift.attackers.cherry_tree import fit_place_trees, place_graphs
 from oddshift.attackers.combination import Combination, fit_and_combine
 from oddshift.attackers.completeness import Clear, completeness
 from oddshift.attackers.controls import Own
@@ -49,7 +49,7 @@ def found_by(seed, *, three, law, weight=1.0, tie=True):
 
 
 def trees(known):
-    return Dense(fit_place_trees(known, place_threes(known)))
+    return Dense(fit_place_trees(known, place_graphs(known)))
 
 
 def test_three_places_that_attackers_do_not_read_are_named():

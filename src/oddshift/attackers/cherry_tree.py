@@ -154,24 +154,24 @@ def place_cells(known: Knowledge, length: int) -> Binned:
     return Binned(Ties(values, (points,) * length), np.arange(points), np.ones(points), names)
 
 
-def place_threes(known: Knowledge) -> dict[int, Threes]:
-    """The threes of documents of every length that has any."""
+def place_graphs(known: Knowledge) -> dict[int, Edges]:
+    """The ties of documents of every length in which some value is decided by two others."""
     if len(known.log_prior) > MOST_VALUES:
         return {}
-    found = {int(n): threes_of(place_cells(known, int(n)).ties) for n in np.unique(known.fit.lengths)}
-    return {length: threes for length, threes in found.items() if threes}
+    found = {int(n): three_graph(place_cells(known, int(n)).ties) for n in np.unique(known.fit.lengths)}
+    return {length: edges for length, edges in found.items() if edges}
 
 
-def fit_place_trees(known: Knowledge, threes: Mapping[int, Threes]) -> PlaceTrees:
-    """A law for the documents of every length that has threes."""
+def fit_place_trees(known: Knowledge, graphs: Mapping[int, Edges]) -> PlaceTrees:
+    """A law for the documents of every length that has ties."""
     law = np.exp(known.log_prior)
-    trees = {length: cherry_tree(place_cells(known, length).ties, some) for length, some in threes.items()}
+    trees = {length: cherry_tree(place_cells(known, length).ties, edges) for length, edges in graphs.items()}
     return PlaceTrees(trees, law / law.sum())
 
 
-def cherry_tree(ties: Ties, threes: Threes) -> CherryTree:
-    """The law with as many of these threes as can be read exactly together, and the strongest pairs."""
-    order = hung(graph_of(ties, threes), len(ties.sizes))
+def cherry_tree(ties: Ties, edges: Edges) -> CherryTree:
+    """The law in which these places are tied."""
+    order = hung(edges, len(ties.sizes))
     return CherryTree(tuple(Cherry(place, parents, ties.table(place, parents)) for place, parents in order))
 
 
@@ -179,21 +179,29 @@ Edges = frozenset[tuple[int, int]]
 """Tied places, the smaller one first."""
 
 
+def three_graph(ties: Ties) -> Edges:
+    """The ties to read where some value is decided by two others; none where none is."""
+    threes = threes_of(ties)
+    return graph_of(ties, threes) if threes else Edges()
+
+
 def graph_of(ties: Ties, threes: Threes) -> Edges:
     """Threes and pairs that can be read exactly together: one after the other, what tells most beyond the rest."""
     everyone = list(combinations(range(len(ties.sizes)), 2))
-    edges = Edges()
+    edges, told = Edges(), 0.0
     waiting: list[tuple[float, tuple[int, ...]]] = [(-np.inf, some) for some in sorted((*everyone, *threes))]
     while waiting:
         _, some = heappop(waiting)
         grown = edges | set(combinations(some, 2))
-        closed = everyone if len(some) == 3 else []  # one more tie may close a ring
-        grown = next((each for each in (grown, *(grown | {pair} for pair in closed)) if _told(ties, each) > 0), edges)
-        more = _told(ties, grown) - _told(ties, edges)
+        near = [pair for pair in everyone if set(pair) & set(some)] if len(some) == 3 else []
+        tried = (grown, *(grown | {pair} for pair in near))  # one more tie may close a ring
+        more, best = next(
+            ((_told(ties, each) - told, each) for each in tried if hung(each, len(ties.sizes))), (0, edges)
+        )
         if more > 0 and waiting and more < -waiting[0][0]:
             heappush(waiting, (-more, some))
         elif more > 0:
-            edges = grown
+            edges, told = best, told + more
     return edges
 
 

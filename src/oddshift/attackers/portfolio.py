@@ -20,7 +20,7 @@ from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.backoff import is_spatial
 from oddshift.attackers.chain import fit_gap_chain
 from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes
-from oddshift.attackers.cherry_tree import fit_place_trees, place_threes
+from oddshift.attackers.cherry_tree import fit_place_trees, place_graphs
 from oddshift.attackers.clear_columns import fit_clear_columns, has_rows
 from oddshift.attackers.combination import Combination, fit_and_combine
 from oddshift.attackers.cooccurrence import Reuse, fit_cooccurrence, fit_copies
@@ -32,7 +32,7 @@ from oddshift.attackers.phrases import fit_phrases
 from oddshift.attackers.positional_pairs import fit_positional_pairs
 from oddshift.attackers.prior_by_place import fit_place_prior, place_weights
 from oddshift.attackers.row_copula import fit_copula_law
-from oddshift.attackers.row_law import fit_row_tree, row_threes
+from oddshift.attackers.row_law import fit_row_tree, row_graph
 from oddshift.attackers.row_layout import RowLayout, row_layout
 from oddshift.attackers.second_order import TRIPLE_POINTS, fit_second_order
 from oddshift.attackers.word_prior import TakenBack, WordPrior, WordTrial, weighed_prior, word_trial
@@ -103,9 +103,9 @@ def row_parts(layout: RowLayout, seed: int) -> list[PartFit]:
 def three_parts(known: Knowledge, layout: RowLayout | None) -> list[PartFit]:
     """The law of values that two others decide, where any three places of all fit documents show such a thing."""
     if layout is not None:
-        columns = row_threes(known, layout)
+        columns = row_graph(known, layout)
         return [_threes(lambda some: fit_row_tree(some, layout, columns))] if columns else []
-    places = place_threes(known)
+    places = place_graphs(known)
     return [_threes(lambda some: Dense(fit_place_trees(some, places)))] if places else []
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.cherry_tree import MOST_VALUES, Binned, CherryTree, cherry_tree
+from oddshift.attackers.cherry_tree import MOST_VALUES, Binned, CherryTree, Edges, cherry_tree, graph_of, three_graph
 from oddshift.attackers.law_attacker import Terms
 from oddshift.attackers.row_layout import (
     RowBatch,
@@ -23,7 +23,7 @@ from oddshift.attackers.row_layout import (
     row_batches,
     row_cells,
 )
-from oddshift.attackers.threes import Threes, Ties, threes_of
+from oddshift.attackers.threes import Ties, threes_of
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.release import Release
 from oddshift.model.space import Space
@@ -92,14 +92,14 @@ def _by_row(batch: RowBatch) -> list[FloatArray]:
     return [each.reshape(-1, each.shape[-1]) for each in batch.seen]
 
 
-def row_threes(known: Knowledge, layout: RowLayout) -> Threes:
-    """The threes among the columns of a table."""
-    return threes_of(column_cells(known, layout).ties)
+def row_graph(known: Knowledge, layout: RowLayout) -> Edges:
+    """The ties among the columns of a table in which some value is decided by two others."""
+    return three_graph(column_cells(known, layout).ties)
 
 
-def fit_row_tree(known: Knowledge, layout: RowLayout, threes: Threes) -> RowLaw:
-    """The law with these threes that an attacker reads: as many bins as a column has values, up to MOST_VALUES."""
-    return _row_law(layout, column_cells(known, layout), threes)
+def fit_row_tree(known: Knowledge, layout: RowLayout, edges: Edges) -> RowLaw:
+    """The law with these ties that an attacker reads: as many bins as a column has values, up to MOST_VALUES."""
+    return _row_law(layout, column_cells(known, layout), edges)
 
 
 def fit_row_law(known: Knowledge, layout: RowLayout, least: int = 1) -> RowLaw:
@@ -109,13 +109,13 @@ def fit_row_law(known: Knowledge, layout: RowLayout, least: int = 1) -> RowLaw:
     """
     rows = int((np.diff(known.fit.offsets) > 0).sum())
     cells = column_cells(known, layout, BINS[sum(rows >= enough for enough in ENOUGH)], least)
-    return _row_law(layout, cells, threes_of(cells.ties))
+    return _row_law(layout, cells, graph_of(cells.ties, threes_of(cells.ties)))
 
 
-def _row_law(layout: RowLayout, cells: Binned, threes: Threes) -> RowLaw:
+def _row_law(layout: RowLayout, cells: Binned, edges: Edges) -> RowLaw:
     bins = tuple(cells.number[points] for points in layout.members)
     inside = tuple(cells.share[points] for points in layout.members)
-    return RowLaw(layout, bins, inside, cherry_tree(cells.ties, threes))
+    return RowLaw(layout, bins, inside, cherry_tree(cells.ties, edges))
 
 
 def column_cells(known: Knowledge, layout: RowLayout, most: int = MOST_VALUES, least: int = 1) -> Binned:

@@ -153,12 +153,9 @@ def _numbered(values: IntArray, places: Sequence[int], sizes: Sequence[int]) -> 
 
 
 def threes_of(ties: Ties) -> Threes:
-    """The threes in which some value is told more than pairs explain, beyond chance; the strongest first."""
-    found = []
-    for _, three in [row for row in quick_threes(ties) if row[0] > LEAST][:MOST_TRIED]:
-        gains = (beyond_pairs(ties, three[k], three[k - 2], three[k - 1]) for k in range(3))
-        found.append((max(gains), three))
-    return tuple(three for gain, three in sorted(found, reverse=True) if gain > LEAST)
+    """The threes in which some value is told more than pairs explain, beyond chance."""
+    promising = [three for gain, three in quick_threes(ties) if gain > LEAST][:MOST_TRIED]
+    return tuple(t for t in promising if any(beyond_pairs(ties, t[k], t[k - 2], t[k - 1]) > LEAST for k in range(3)))
 
 
 def quick_threes(ties: Ties) -> list[tuple[float, tuple[int, int, int]]]:
