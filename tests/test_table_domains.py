@@ -79,7 +79,7 @@ def test_zero_is_a_value_of_a_skewed_column_that_has_it():
     for asked in ("auto", "log"):
         values, spacing = number_values(numbers, CENTS, 20, asked)
         assert values[0] == 0.0
-        assert (np.diff(number_places(values, numbers, spacing, "z-score")) > 0).all()
+        assert (np.diff(number_places(values, numbers, spacing)) > 0).all()
 
 
 def test_no_released_value_is_private_unless_it_is_on_the_grid():

@@ -16,7 +16,6 @@ CELL = {"numeric": ("age",), "categorical": ("sex",)}
     [
         ({"numeric": (), "categorical": ()}, "0 secret columns, expected at least one, each named once"),
         ({"dates": ("age",)}, "3 secret columns, expected at least one, each named once"),
-        ({"scaling": "none"}, "scaling='none', expected one of robust, z-score"),
         ({"joint_by": "user"}, "joint_by='user', expected one of column, document"),
         ({"unknown": "keep"}, "unknown='keep', expected one of mask, refuse"),
         ({"missing": "drop"}, "missing='drop', expected one of keep, value"),

@@ -34,38 +34,11 @@ def _refusal(call, *args, **kwargs):
     return message
 
 
-def test_csv_keeps_quotes_line_breaks_empty_and_null_words(tmp_path):
-    path = _file(tmp_path, "a.csv", 'label,text\n1,"say ""hi""\nthere, null"\n2,\nnull,NaN\n')
-    columns = read_columns(open_data(path), ["text", "label"])
-    assert columns["text"] == ['say "hi"\nthere, null', "", "NaN"]
-    assert columns["label"] == ["1", "2", "null"]
-    assert open_data(path).names == ("label", "text")
-
-
 def test_headerless_class_title_text(tmp_path):
     path = _file(tmp_path, "train.csv", '"3","A title","A text."\n"4","","Only text."\n')
     header = ("label", "title", "text")
     assert read_corpus(path, ("title", "text"), header) == ["A title\nA text.", "Only text."]
     assert read_columns(open_data(path, header=header), ["label"]) == {"label": ["3", "4"]}
-
-
-def test_folder_of_pos_and_neg(tmp_path):
-    for label, number, text in (("pos", 0, "Good."), ("neg", 0, "Bad."), ("neg", 1, "Worse.")):
-        (tmp_path / label).mkdir(exist_ok=True)
-        _file(tmp_path / label, f"{number}.txt", text)
-    assert read_corpus(tmp_path) == ["Bad.", "Worse.", "Good."]
-    assert read_columns(open_data(tmp_path), [FOLDER]) == {FOLDER: ["neg", "neg", "pos"]}
-    assert "has 1 record, expected at least 2" in _refusal(read_corpus, tmp_path / "pos")
-
-
-def test_missing_column(tmp_path):
-    for path in (
-        _file(tmp_path, "a.csv", "label,body\n1,secretword\n2,b\n"),
-        _file(tmp_path, "a.jsonl", '{"label": 1, "body": "secretword"}\n{"label": 2}\n'),
-    ):
-        assert "has no column 'text'" in _refusal(read_corpus, path)
-    parquet.write_table(pa.table({"label": [1, 2]}), tmp_path / "a.parquet")
-    assert "has no column 'text' among its 1" in _refusal(read_corpus, tmp_path / "a.parquet")
 
 
 def test_wrong_encoding_names_the_line(tmp_path):
@@ -79,15 +52,6 @@ def test_wrong_encoding_names_the_line(tmp_path):
     _file(tmp_path, "0.txt", b"caf\xe9")
     _file(tmp_path, "1.txt", b"fine")
     assert "0.txt line 1 is not UTF-8 (byte 3 of the line)" in _refusal(read_corpus, tmp_path)
-
-
-def test_empty_and_one_row_files(tmp_path):
-    assert "is empty (0 bytes)" in _refusal(read_corpus, _file(tmp_path, "a.csv", ""))
-    assert "has 0 records, expected at least 2" in _refusal(read_corpus, _file(tmp_path, "b.csv", "label,text\n"))
-    one = _file(tmp_path, "c.csv", "label,text\n1,secretword\n")
-    assert "has 1 record, expected at least 2" in _refusal(read_corpus, one)
-    assert len(read_corpus(one, at_least=1)) == 1
-    assert "has 0 records" in _refusal(read_corpus, _file(tmp_path, "d.jsonl", "\n"))
 
 
 def test_other_bad_files(tmp_path):

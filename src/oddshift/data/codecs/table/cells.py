@@ -151,7 +151,7 @@ def _learned(columns: Columns, name: str, settings: TableSettings) -> ColumnDoma
             only, place = (float(numbers[0]) if len(numbers) else 0.0,), np.zeros(1)
             return ColumnDomain(name=name, type=kind, values=only, places=place, spacing="distinct", **flags)
         grid, spacing = number_values(numbers, kind, settings.bins, settings.binning)
-    places = number_places(grid, numbers, spacing, settings.scaling)
+    places = number_places(grid, numbers, spacing)
     if not np.isfinite(places).all() or (len(places) > 1 and not (np.diff(places) > 0).all()):
         raise InvalidInput(f"column {name!r} has spread 0, expected values that differ")
     return ColumnDomain(name=name, type=kind, values=tuple(grid.tolist()), places=places, spacing=spacing, **flags)

@@ -135,8 +135,8 @@ MOST_DATE_DIGITS = 5
 """Decimals of a date in days: below a second."""
 
 
-def number_places(values: FloatArray, numbers: FloatArray, spacing: str, scaling: str) -> FloatArray:
-    """Where the values lie in units of distance: standard deviations (or interquartile ranges) of the column.
+def number_places(values: FloatArray, numbers: FloatArray, spacing: str) -> FloatArray:
+    """Where the values lie in units of distance: standard deviations of the column.
 
     A column of equal ratios is measured in logarithms, one of equal shares in ranks.
     """
@@ -149,8 +149,8 @@ def number_places(values: FloatArray, numbers: FloatArray, spacing: str, scaling
         share = np.bincount(np.searchsorted(edges, numbers), minlength=len(values)) / len(numbers)
         middle = np.cumsum(share) - share / 2.0
         return np.asarray(np.sqrt(12.0) * (middle + 1e-9 * np.arange(len(values))))
-    centre, spread = centre_and_spread(values if spacing == "declared" else numbers, scaling)
-    return np.asarray((values - centre) / (spread or np.nan))  # without a spread, which is refused by column
+    known = values if spacing == "declared" else numbers
+    return np.asarray((values - known.mean()) / known.std())
 
 
 def category_values(cells: Sequence[Any], most: int) -> tuple[Any, ...]:
@@ -160,18 +160,6 @@ def category_values(cells: Sequence[Any], most: int) -> tuple[Any, ...]:
         return tuple(counted)
     frequent = {value for value, _ in counted.most_common(most)}
     return tuple(value for value in counted if value in frequent)
-
-
-def centre_and_spread(values: FloatArray, scaling: str) -> tuple[float, float]:
-    """Mean and standard deviation ("z-score"), or median and interquartile range ("robust").
-
-    >>> centre_and_spread(np.array([0.0, 1.0, 2.0, 3.0, 4000.0]), "robust")
-    (2.0, 2.0)
-    """
-    if scaling == "robust":
-        low, middle, high = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
-        return middle, high - low
-    return float(values.mean()), float(values.std())
 
 
 def _spacing(numbers: FloatArray) -> str:

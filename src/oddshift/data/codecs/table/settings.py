@@ -49,8 +49,6 @@ class TableSettings:
     """A missing cell stays missing, which is public, or is a secret value of its own."""
     blank_values: tuple[str, ...] = ()
     """Columns whose missing cells are a secret value in any case: who has no cause of death is alive."""
-    scaling: Literal["z-score", "robust"] = "z-score"
-    """The unit of a numeric column: its standard deviation, or its interquartile range."""
     weight: float = 1.0
     """How far apart two values of a categorical column are."""
     group: str | None = None
@@ -80,7 +78,6 @@ class TableSettings:
         columns = self.secret
         if not columns or len(set(columns)) != len(columns):
             raise InvalidInput(f"{len(columns)} secret columns, expected at least one, each named once")
-        one_of(self.scaling, "scaling", ("z-score", "robust"))
         one_of(self.joint_by, "joint_by", ("document", "column"))
         one_of(self.unknown, "unknown", ("mask", "refuse"))
         one_of(self.missing, "missing", ("keep", "value"))
