@@ -19,7 +19,7 @@ import oddshift as od
 from oddshift.bounds.betting import ShiftStream
 from oddshift.data.codecs import WordVectors
 from oddshift.data.dataset import Dataset
-from oddshift.data.detectors import WordList
+from oddshift.data.detectors import Gazetteer
 from studies.tables import table, write
 
 ALPHA, SERIES, WINDOWS, UNITS = 0.05, 4, 200, 50
@@ -45,7 +45,7 @@ def texts(n: int, alike: float, rng: np.random.Generator) -> Dataset:
     return od.texts(
         [f"{text} Case {number}." for text, number in zip(said, rng.integers(0, 10**9, n), strict=True)],
         vectors=WordVectors(NAMES, (3.0 * CIRCLE).astype(np.float32)),
-        detectors=[WordList(dict.fromkeys(NAMES, "PERSON"))],
+        detectors=[Gazetteer(dict.fromkeys(NAMES, "PERSON"))],
         settings={"is_public": True, "near_duplicates": False, "repeats": "each", "tokeniser": "plain"},
     )
 

@@ -8,7 +8,7 @@ from studies.published import breast_cancer, read_published
 
 import encoding
 from oddshift.data.codecs import TextCodec, TextSettings, WordVectors
-from oddshift.data.detectors import Pipeline, WordList
+from oddshift.data.detectors import Gazetteer, Pipeline
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Exponential, Mask
 from oddshift.protect.policies import make_policy
@@ -80,7 +80,7 @@ def names_policy(epsilon=1e-3, **changes):
     settings = TextSettings(is_public=True, tier_names=("PII",), casing=("lower",), user="who", **changes)
     texts = [f"{a} met {b}. {a} left {b} and {a}." for a in NAMES[:3] for b in NAMES[3:]]
     columns = {"who": [str(k % 3) for k in range(len(texts))]}
-    made = encoding.text(texts, vectors, [WordList(dict.fromkeys(NAMES, "PERSON"))], settings, **columns)
+    made = encoding.text(texts, vectors, [Gazetteer(dict.fromkeys(NAMES, "PERSON"))], settings, **columns)
     return make_policy(made.codec, Exponential(made.space, epsilon), made.tiers)
 
 

@@ -22,7 +22,6 @@ from oddshift.data.detectors import (
     PlantedRecall,
     Spans,
     TierRule,
-    WordList,
     recall_of_planted,
     report_on,
     tag_types,
@@ -35,7 +34,7 @@ TEXTS = ["Ann met Bob.", "Ann left.", "Zed slept well"]
 
 def _tagged():
     occurrences = tokenise(TEXTS, "plain").occurrences
-    detector = WordList({"ann": "PERSON", "bob": "PERSON"})
+    detector = Gazetteer({"ann": "PERSON", "bob": "PERSON"})
     return occurrences, tag_types(occurrences, [detector.detect(TEXTS)], TierRule(), frozenset()), detector
 
 
@@ -55,7 +54,7 @@ def test_lines_say_who_looked_and_show_no_word():
     occurrences, tags, detector = _tagged()
     report = report_on(occurrences, tags, np.ones(len(occurrences.types), dtype=bool), [detector])
     text = "\n".join(report.lines())
-    assert "word list; names they miss are released in the clear" in text
+    assert "gazetteer; names they miss are released in the clear" in text
     assert "not measured" in text
     for word in ("ann", "Ann", "bob", "Zed"):
         assert word not in text
@@ -67,7 +66,7 @@ def test_lines_say_who_looked_and_show_no_word():
 def test_types_are_those_of_the_documents_looked_at():
     tokens = tokenise(TEXTS, "plain")
     first = tokens.take(np.array([0])).occurrences
-    detector = WordList({"ann": "PERSON"})
+    detector = Gazetteer({"ann": "PERSON"})
     tags = tag_types(first, [detector.detect(TEXTS[:1])], TierRule(), frozenset())
     report = report_on(first, tags, np.ones(len(first.types), dtype=bool), [detector])
     assert report.types == len({first.types[t] for t in first.type if first.is_word[t]})
@@ -169,7 +168,7 @@ def test_a_trained_pipeline_on_real_sentences(data, empty_cache):
 
 WORDS = ("ann", "bob", "carol", "dora", "eve", "nurse")
 VECTORS = WordVectors(WORDS, np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32))
-LISTED = WordList({**dict.fromkeys((*WORDS[:5], "zed"), "PERSON"), "nurse": "JOB"})
+LISTED = Gazetteer({**dict.fromkeys((*WORDS[:5], "zed"), "PERSON"), "nurse": "JOB"})
 COUNTED_TEXTS = ["Ann met Bob and Zed.", "Carol, Dora, Eve; a nurse.", "He met Ann."]
 
 

@@ -9,7 +9,7 @@ import encoding
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import load, save
 from oddshift.data.codecs import TextSettings, WordVectors
-from oddshift.data.detectors import Capitals, Gazetteer, Handles, Occupations, Patterns, Pipeline, WordList
+from oddshift.data.detectors import Capitals, Gazetteer, Handles, Occupations, Patterns, Pipeline
 from oddshift.data.detectors.storage import KeptNames, KeptPipeline, kept_detector
 from oddshift.mechanisms import Exponential
 from oddshift.protect import Sanitizer
@@ -22,7 +22,7 @@ TEXTS = [
 OURS = [
     Capitals(),
     Gazetteer(["Ann Lee", "Microsoft"], "CLIENT", keep_case=True, ordinary=frozenset(["lee"])),
-    WordList({"nurse": "JOB", "london": "CITY"}),
+    Gazetteer({"nurse": "JOB", "london": "CITY"}),
     Handles(),
     Patterns(("PHONE_NUMBER",), 0.3),
     Occupations(),

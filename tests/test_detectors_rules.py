@@ -16,7 +16,6 @@ from oddshift.data.detectors import (
     Occurrences,
     Spans,
     TierRule,
-    WordList,
     closest,
     default_rule,
     mark_of,
@@ -70,7 +69,7 @@ def test_stop_words_and_marks_never_enter():
 def test_a_listed_word_enters_at_one_occurrence_even_as_a_stop_word():
     texts = ["will asthma return"]
     occurrences = _occurrences(*texts)
-    found = WordList({"asthma": "HEALTH", "will": "NAME"}).detect(texts)
+    found = Gazetteer({"asthma": "HEALTH", "will": "NAME"}).detect(texts)
     tags = tag_types(occurrences, [found], TierRule(), STOP)
     assert _tier(occurrences, tags, "asthma") == 0
     assert _tier(occurrences, tags, "will") == 0

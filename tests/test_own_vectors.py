@@ -18,7 +18,7 @@ from oddshift.data.codecs import (
     vectors_from_text,
     vectors_of_pipeline,
 )
-from oddshift.data.detectors import Capitals, Gazetteer, Pipeline, WordList
+from oddshift.data.detectors import Capitals, Gazetteer, Pipeline
 
 DRINKS, TOOLS = ("tea", "coffee", "cocoa"), ("hammer", "saw", "drill")
 
@@ -72,7 +72,7 @@ def test_too_little_text_gives_no_word_a_vector():
 
 def test_only_fit_documents_decide(texts):
     settings = TextSettings(is_public=True, similar_percent=0.0, tokeniser="plain")
-    drinks = WordList(dict.fromkeys(DRINKS, "DRINK"))
+    drinks = Gazetteer(dict.fromkeys(DRINKS, "DRINK"))
     fit = np.arange(60)
     whole = encoding.text(texts, None, [drinks], settings, fit).encoded.lexicon
     alone = encoding.text(texts[:60], None, [drinks], settings).encoded.lexicon

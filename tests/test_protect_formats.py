@@ -11,7 +11,7 @@ import pytest
 import encoding
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import PlaceSettings, TableSettings, TextSettings, WordVectors
-from oddshift.data.detectors import WordList
+from oddshift.data.detectors import Gazetteer
 from oddshift.data.formats import data_file, open_data, read_columns
 from oddshift.mechanisms import Exponential, Mask
 from oddshift.model.space import Space
@@ -28,7 +28,7 @@ def text_policy(epsilon=LOUD, mask=False, **settings):
     texts = ("Ann met the bob, said carl.", "Dora met Ann")
     vectors = WordVectors(WORDS, np.arange(8, dtype=np.float32).reshape(4, 2) ** 1.5)
     chosen = TextSettings(is_public=True, casing=("lower",), tokeniser="plain")
-    codec = encoding.text(texts, vectors, [WordList(dict.fromkeys((*WORDS, *STRANGERS), "PERSON"))], chosen).codec
+    codec = encoding.text(texts, vectors, [Gazetteer(dict.fromkeys((*WORDS, *STRANGERS), "PERSON"))], chosen).codec
     mechanism = Mask(codec.space) if mask else Exponential(codec.space, epsilon)
     return make_policy(replace(codec, settings=replace(chosen, **settings)), mechanism, codec.tiers)
 

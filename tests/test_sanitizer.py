@@ -11,7 +11,7 @@ from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import PlaceSettings, TableSettings, TextSettings, VectorSettings, WordVectors
-from oddshift.data.detectors import Gazetteer, Patterns, Pipeline, WordList
+from oddshift.data.detectors import Gazetteer, Patterns, Pipeline
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Exponential, Mask, Tiered, build_mechanism
 from oddshift.mechanisms.remap import Remap
@@ -32,7 +32,7 @@ NAMES = ("ann", "bob", "new", "york", "nurse", "lee", "will")
 def prepared(texts=TEXTS, **settings):
     vectors = WordVectors(NAMES, np.arange(14, dtype=np.float32).reshape(7, 2) ** 1.5)
     tiers = {"tier_names": ("PII", "PoII"), "tier_of": {"PERSON": "PII", "NAME": "PII", "JOB": "PoII"}}
-    listed = WordList({"ann": "PERSON", "bob": "PERSON", "nurse": "JOB", "zed": "PERSON"})
+    listed = Gazetteer({"ann": "PERSON", "bob": "PERSON", "nurse": "JOB", "zed": "PERSON"})
     detectors = [listed, Gazetteer(["New York", "Bob Lee"]), Patterns()]
     chosen = TextSettings(is_public=True, **tiers, **settings)
     return encoding.text(texts, vectors, detectors, chosen)

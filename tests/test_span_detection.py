@@ -9,7 +9,7 @@ import encoding
 from oddshift.data.codecs import TextSettings, WordVectors
 from oddshift.data.codecs.text.span_detection import all_found, found_tokens, nothing_found
 from oddshift.data.codecs.text.tokens import tokenise
-from oddshift.data.detectors import Gazetteer, Handles, Spans, WordList
+from oddshift.data.detectors import Gazetteer, Handles, Spans
 from oddshift.model.records import SLOT
 
 STOP = frozenset(["of", "the", "will", "us", "may"])
@@ -149,7 +149,7 @@ def test_casing_follows_the_lists_and_headings_and_never_the_secret():
     fit = ("McAdam met PAC.", "So PAC left McAdam.", "And McAdam met PAC.", "mcadam left")
     vectors = WordVectors(("mcadam", "pac"), np.eye(2, dtype=np.float32))
     settings = TextSettings(is_public=True, tier_names=("PII",))
-    codec = encoding.text(fit, vectors, [WordList({"mcadam": "PERSON", "pac": "ORG"})], settings).codec
+    codec = encoding.text(fit, vectors, [Gazetteer({"mcadam": "PERSON", "pac": "ORG"})], settings).codec
     encoded = codec.encode({"text": ["Then mcadam met pac.", "THE STORY OF MCADAM AND HIS AUNT\nPac left."]})
     assert encoded.texts(encoded.records.points) == (
         "Then McAdam met PAC.",

@@ -8,7 +8,7 @@ import pytest
 
 from oddshift.data.codecs import TextCodec, TextSettings, WordVectors
 from oddshift.data.codecs.text.surrogates import Around, shape_of, surrogate
-from oddshift.data.detectors import Gazetteer, Patterns, WordList
+from oddshift.data.detectors import Gazetteer, Patterns
 from oddshift.data.detectors.gazetteer import FAMILY_NAMES, GIVEN_NAMES, PLACE_NAMES
 
 WOMEN, MEN = {"Mary", "Ingrid"}, {"James", "Omar"}
@@ -53,7 +53,7 @@ def test_agreement_with_the_words_around(seed):
 
 def _shown(texts):
     detectors = [
-        WordList({"kamali": "PERSON", "norma": "PERSON", "acme": "ORG"}),
+        Gazetteer({"kamali": "PERSON", "norma": "PERSON", "acme": "ORG"}),
         Gazetteer(["Omaha"], "GPE"),
         Patterns(),
     ]
@@ -84,7 +84,7 @@ def test_draws_do_not_depend_on_the_secret():
 def _as_secrets(texts, **changes):
     """Texts whose names have points, and the codec; everything is found by lists."""
     people = dict.fromkeys(("kamali", "norma", "doe", "jane", "eve"), "PERSON")
-    detectors = [WordList({**people, "acme": "ORG", "omaha": "GPE", "blue": "COLOUR"})]
+    detectors = [Gazetteer({**people, "acme": "ORG", "omaha": "GPE", "blue": "COLOUR"})]
     settings = TextSettings(is_public=True, fewest=1, tokeniser="plain", **changes)
     words = ("kamali", "norma", "doe", "jane", "acme", "omaha", "blue")
     codec = TextCodec.fit({"text": texts}, settings, detectors=detectors, vectors=WordVectors(words, np.eye(7)))

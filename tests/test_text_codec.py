@@ -7,14 +7,14 @@ from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TextCodec, TextSettings, WordVectors, read_vectors
 from oddshift.data.codecs.text.lexicon import WITHOUT_POINT
 from oddshift.data.codecs.text.settings import tier_rule
-from oddshift.data.detectors import Gazetteer, Patterns, Pipeline, WordList
+from oddshift.data.detectors import Gazetteer, Patterns, Pipeline
 from oddshift.mechanisms.exponential import Exponential
 from oddshift.model.records import SLOT
 
 WORDS = ("ann", "bob", "carol", "nurse", "doctor", "met", "paris", "oslo", "new", "york")
 VECTORS = WordVectors(WORDS, np.random.default_rng(0).normal(size=(len(WORDS), 4)).astype(np.float32))
 TEXTS = ("Ann met the nurse. Bob left Zed.", "The doctor met ANN  in Paris, twice.", "Nobody came.")
-LISTED = WordList({"ann": "PERSON", "bob": "PERSON", "zed": "PERSON", "nurse": "JOB", "doctor": "JOB"})
+LISTED = Gazetteer({"ann": "PERSON", "bob": "PERSON", "zed": "PERSON", "nurse": "JOB", "doctor": "JOB"})
 TIERS = {"tier_names": ("PII", "PoII"), "tier_of": {"PERSON": "PII", "JOB": "PoII"}}
 
 
@@ -109,7 +109,7 @@ def test_similar_words_become_the_last_tier():
     table = np.array([[1, 0], [0.9, 0.1], [-1, 0], [0, 1], [0, -1]], dtype=np.float32)
     vectors = WordVectors(("ann", "anna", "oslo", "met", "left"), table)
     settings = _settings(tier_names=("PII",), tier_of={"PERSON": "PII"}, similar_percent=25.0)
-    prepared = encoding.text(("Ann met Anna", "Ann left Oslo"), vectors, [WordList({"ann": "PERSON"})], settings)
+    prepared = encoding.text(("Ann met Anna", "Ann left Oslo"), vectors, [Gazetteer({"ann": "PERSON"})], settings)
     lexicon = prepared.encoded.lexicon
     assert lexicon.words == ("ann", "anna")
     assert lexicon.tiers.labels.tolist() == [0, 1]
@@ -118,7 +118,7 @@ def test_similar_words_become_the_last_tier():
 
 def test_equal_vectors_share_a_point():
     vectors = WordVectors(("ann", "anne", "bob"), np.array([[1.0], [1.0], [2.0]], dtype=np.float32))
-    found = WordList({"ann": "JOB", "anne": "PERSON", "bob": "JOB"})
+    found = Gazetteer({"ann": "JOB", "anne": "PERSON", "bob": "JOB"})
     encoded = encoding.text(("Ann Anne Bob", "x"), vectors, [found], _settings()).encoded
     assert encoded.records.points.tolist() == [0, 0, 1]
     assert encoded.tiers.labels.tolist() == [0, 1]  # the more sensitive tier holds for both
@@ -157,7 +157,7 @@ def test_the_corpora_come_back_byte_for_byte(data, name):
     )
     vectors = read_vectors(data / "glove.6B.100d.npz", words)
     settings = TextSettings(is_public=True)
-    encoded = encoding.text(texts, vectors, [WordList(words)], settings).encoded
+    encoded = encoding.text(texts, vectors, [Gazetteer(words)], settings).encoded
     assert len(encoded.records.points) > 30
     assert len(encoded.masked) < 25  # tokens such as "film.The", which hold a listed word and have no vector
     assert [a.encode() for a in encoded.restored()] == [b.encode() for b in texts]

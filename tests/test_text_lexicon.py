@@ -9,7 +9,7 @@ from oddshift.data.codecs.text.passages import text_features
 from oddshift.data.codecs.text.span_detection import found_tokens
 from oddshift.data.codecs.text.tokens import tokenise
 from oddshift.data.codecs.text.vectors import WordVectors
-from oddshift.data.detectors import Gazetteer, TierRule, WordList, tag_types
+from oddshift.data.detectors import Gazetteer, TierRule, tag_types
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
@@ -23,7 +23,7 @@ STOP = frozenset(["and", "the"])
 
 def _tagged(words):
     tokens = tokenise(TEXTS, "plain")
-    found = WordList(dict.fromkeys(words, "PERSON")).detect(TEXTS)
+    found = Gazetteer(dict.fromkeys(words, "PERSON")).detect(TEXTS)
     return tokens, found_tokens(tokens, [found], STOP), tag_types(tokens.occurrences, [found], TierRule(), STOP)
 
 

@@ -12,12 +12,12 @@ from oddshift.data.codecs import TextSettings
 from oddshift.data.codecs.text.encoded import encode_tokens
 from oddshift.data.codecs.text.tokens import tokenise
 from oddshift.data.codecs.text.vectors import WordVectors
-from oddshift.data.detectors import WordList
+from oddshift.data.detectors import Gazetteer
 from oddshift.model.records import SLOT
 
 SECRET = ("ann", "bob", "carol")
 VECTORS = WordVectors(SECRET, np.eye(3, dtype=np.float32))
-LISTED = WordList({"ann": "PERSON", "bob": "PERSON", "carol": "PERSON", "zed": "PERSON"})
+LISTED = Gazetteer({"ann": "PERSON", "bob": "PERSON", "carol": "PERSON", "zed": "PERSON"})
 
 
 @cache

@@ -199,12 +199,6 @@ def test_the_head_of_the_page_has_a_card_for_each_part_and_says_each_note_once(f
     assert "Notes" not in words_of(alone)
 
 
-def test_the_facts_tell_whether_one_release_alone_is_within_the_budget(found):
-    for exceeds, said in ((False, "within"), (True, "beyond")):
-        shown = words_of(page_head(Sources(name="x", audit=replace(found, single_exceeds=exceeds))))
-        assert f"which is {said} the budget" in shown
-
-
 def test_a_state_is_shown_by_sign_and_word_and_not_by_colour_alone(found):
     for state in STATES:
         card = page_head(Sources(name="x", audit=with_state(found, state)))

@@ -19,12 +19,16 @@ from oddshift.data.codecs import (
     VectorSettings,
     WordVectors,
 )
-from oddshift.data.detectors import Gazetteer, Patterns, WordList
+from oddshift.data.detectors import Gazetteer, Patterns
 from oddshift.mechanisms import Exponential
 from oddshift.protect.policies import load_policy, make_policy, save_policy
 
 VECTORS = WordVectors(("secretann", "secretbob", "secret", "eve"), np.eye(4, 3, dtype=np.float32) * 1.5 + 0.25)
-DETECTORS = (WordList(dict.fromkeys(("secretann", "secretbob", "quux"), "NAME")), Gazetteer(["Secret Eve"]), Patterns())
+DETECTORS = (
+    Gazetteer(dict.fromkeys(("secretann", "secretbob", "quux"), "NAME")),
+    Gazetteer(["Secret Eve"]),
+    Patterns(),
+)
 
 
 @dataclass(frozen=True)

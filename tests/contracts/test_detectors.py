@@ -16,7 +16,6 @@ from oddshift.data.detectors import (
     Patterns,
     Pipeline,
     Spans,
-    WordList,
 )
 
 TEXTS = [
@@ -35,7 +34,7 @@ def detector(request, data, empty_cache):
         "capitals": Capitals,
         "handles": Handles,
         "occupations": Occupations,
-        "words": lambda: WordList({"paris": "GPE", "john": "PERSON"}),
+        "words": lambda: Gazetteer({"paris": "GPE", "john": "PERSON"}),
     }
     return made[request.param]()
 

@@ -23,10 +23,7 @@ from oddshift.app.report.wording import (
     TITLES,
     adaptation_sentence,
     estimated_by,
-    interval,
     level_sentence,
-    number,
-    percent,
     verdict_sentence,
 )
 from oddshift.audit import Audit
@@ -171,7 +168,7 @@ def _over(state: str, title: str, words: str = "") -> Html:
 def _audit_card(audit: Audit) -> Html:
     witness = [tag("p", {"class": "level"}, f"Witness: {audit.witness.sentence}")] if audit.witness is not None else []
     level = tag("p", {"class": "level"}, level_sentence(audit))
-    rest = (*_released(audit.release), level, *witness, _facts(audit))
+    rest = (*_released(audit.release), level, *witness)
     title = "Certificate of the mechanism as audited, before any adaptation"
     return _certificate_card(audit.state, title, verdict_sentence(audit), *rest, words=audit.state_in_words)
 
@@ -179,37 +176,6 @@ def _audit_card(audit: Audit) -> Html:
 def _released(release: ReleasedTable | None) -> list[Html]:
     """What goes out of a table, in one sentence."""
     return [] if release is None else [tag("p", {"class": "certified-claim"}, release_headline(release))]
-
-
-def _facts(audit: Audit) -> Html:
-    """Four numbers: alone, together, guessed, learned."""
-    worst = audit.deciding_rates[0]
-    claimed, tier, name = number(audit.claimed_epsilon), worst.claim.tier, worst.claim.attacker
-    found = audit.row(name)
-    guessed, alone = (next(t.top1 for t in row.tiers if t.tier == tier) for row in (found, audit.row("own")))
-    single = "beyond" if audit.single_exceeds else "within"
-    facts = (
-        (
-            number(audit.exact_epsilon),
-            f"exact ε of one release on its own (claimed: {claimed}), which is {single} the budget",
-        ),
-        (
-            percent(worst.mean),
-            f"beyond ε in tier {tier} when attacker {name} reads releases together "
-            f"({interval(worst.lower, worst.upper)})",
-        ),
-        (
-            percent(guessed),
-            f"of {tier} secrets are guessed at the first attempt, compared with {percent(alone)} from one release",
-        ),
-        (
-            f"{found.joint_gain:+.2f}",
-            f"nats of log score that attacker {found.name} gains by reading all releases together"
-            f"{', given W' if found.with_context else ''}",
-        ),
-    )
-    rows = (tag("div", None, tag("dt", None, what), tag("dd", None, value)) for value, what in facts)
-    return tag("dl", {"class": "facts"}, *rows)
 
 
 def _adaptation_card(found: Adaptation) -> Html:

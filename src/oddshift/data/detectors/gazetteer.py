@@ -1,6 +1,6 @@
 """Lists of names and words: what is on the list is sensitive wherever it occurs.
 
-A gazetteer holds names of one or more words under one label; a word list maps single words to labels.
+A gazetteer holds names of one or more words under one label, or each under a label of its own.
 
 Surnames of a list: a listed full name is found by its last word alone, unless that is a common word.
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -31,16 +32,17 @@ _Entries = dict[str, list[tuple[tuple[str, ...], str]]]
 class Gazetteer:
     """Names of any number of words, matched as a whole, longest first; anything but letters may separate their words.
 
-    `keep_case` asks for the same casing ("Reading" the town, not "reading"). With `cover_surnames` the last word of a
-    listed full name is found alone too where it has a capital, unless it is a common word: a stop word, one of
-    `ordinary` (words that a corpus writes in lower case), or one that the document itself mostly writes in lower case.
+    `entries` are names, which all get the `label`, or names with a label for each. `keep_case` asks for the same casing
+    ("Reading" the town, not "reading"). With `cover_surnames` the last word of a listed full name is found alone too
+    where it has a capital, unless it is a common word: a stop word, one of `ordinary` (words that a corpus writes in
+    lower case), or one that the document itself mostly writes in lower case.
 
     >>> found = Gazetteer(["New York", "York"]).detect(["From New York to York."])
     >>> found.start.tolist(), found.end.tolist()
     ([5, 17], [13, 21])
     """
 
-    entries: Sequence[str]
+    entries: Sequence[str] | Mapping[str, str]
     label: str = "NAME"
     keep_case: bool = False
     cover_surnames: bool = True
@@ -53,47 +55,25 @@ class Gazetteer:
         """Index the entries by their first word."""
         if isinstance(self.entries, str):
             raise InvalidInput("entries is one string, expected a list of names")
-        pairs = ((entry, self.label) for entry in self.entries)
-        object.__setattr__(self, "_index", _index_of(pairs, self.keep_case))
-        covered = surnames_of(self.entries, self.ordinary) if self.cover_surnames else ()
-        object.__setattr__(self, "_surnames", dict.fromkeys(covered, self.label))
+        object.__setattr__(self, "_index", _index_of(self.labels.items(), self.keep_case))
+        covered = surnames_of(tuple(self.labels), self.ordinary) if self.cover_surnames else {}
+        found = {surname: self.labels[entry] for surname, entry in covered.items()}
+        object.__setattr__(self, "_surnames", found)
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """The label of every entry."""
+        entries = self.entries
+        return dict(entries) if isinstance(entries, Mapping) else dict.fromkeys(entries, self.label)
 
     def __repr__(self) -> str:
         """The number of entries; never the names."""
-        return f"Gazetteer({len(self.entries)} entries, label={self.label})"
+        return f"Gazetteer({len(self.entries)} entries, label={', '.join(sorted(set(self.labels.values())))})"
 
     def detect(self, texts: Sequence[str]) -> Spans:
         """Every full match, and every bare surname."""
         found = through_normalised(lambda plain: _matches(plain, self._index, self.keep_case), texts)
         return with_surnames(texts, found, self._surnames) if self._surnames else found
-
-
-@dataclass(frozen=True, repr=False)
-class WordList:
-    """Single words, in any casing, each with a label.
-
-    >>> WordList({"asthma": "HEALTH"}).detect(["Asthma runs in the family."]).labels
-    ('HEALTH',)
-    """
-
-    words: Mapping[str, str]
-    name: str = "word list"
-    _index: _Entries = field(init=False, compare=False)
-
-    def __post_init__(self) -> None:
-        """Check that each entry is one word."""
-        many = sum(len(_WORD.findall(word)) != 1 for word in self.words)
-        if many:
-            raise InvalidInput(f"{many} entries of the word list are not single words; a Gazetteer takes phrases")
-        object.__setattr__(self, "_index", _index_of(self.words.items(), False))
-
-    def __repr__(self) -> str:
-        """The number of words; never the words."""
-        return f"WordList({len(self.words)} words)"
-
-    def detect(self, texts: Sequence[str]) -> Spans:
-        """Every occurrence."""
-        return through_normalised(lambda plain: _matches(plain, self._index, False), texts)
 
 
 def _key(entry: str, keep_case: bool) -> tuple[str, ...]:
@@ -152,7 +132,7 @@ class GazetteerSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class WordListSettings:
-    """Single words in any casing, one on each line of a text file."""
+    """Words or phrases in any casing, one on each line of a text file; a surname alone is not one of them."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
@@ -162,9 +142,9 @@ class WordListSettings:
     label: str = "WORD"
     """The label of what is found, which may have a tier of its own."""
 
-    def detector(self) -> WordList:
+    def detector(self) -> Gazetteer:
         """The detector, with its list read from the file."""
-        return WordList(dict.fromkeys(_lines(self.path), self.label))
+        return Gazetteer(_lines(self.path), self.label, cover_surnames=False, name="word list")
 
 
 def _lines(path: Path) -> list[str]:
@@ -186,21 +166,21 @@ _STARTS, _HOLDS = frozenset(_NO_PERSON_STARTS.split()), frozenset(_NO_PERSON_HOL
 _MOST_WORDS = 5
 
 
-def surnames_of(entries: Sequence[str], ordinary: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """The last words, in small letters, of those entries that read like the full name of a person.
+def surnames_of(entries: Sequence[str], ordinary: frozenset[str] = frozenset()) -> dict[str, str]:
+    """The last words, in small letters, of those entries that read like the full name of a person, and the entries.
 
     >>> surnames_of(["Norma Kamali", "New York", "Bank of Omaha", "Ann Will", "Cher"])
-    ('kamali',)
+    {'kamali': 'Norma Kamali'}
     """
-    found = []
+    found: dict[str, str] = {}
     for entry in entries:
         words = entry.split()
         low = [word.strip(".,").lower() for word in words]
         is_person = 1 < len(words) <= _MOST_WORDS and low[0] not in _STARTS and not _HOLDS & set(low)
         parts = parts_of(entry)
         if is_person and len(parts) > 1 and may_link(parts[-1].title(), ordinary):
-            found.append(parts[-1].lower())
-    return tuple(dict.fromkeys(found))
+            found.setdefault(parts[-1].lower(), entry)
+    return found
 
 
 def with_surnames(texts: Sequence[str], spans: Spans, surnames: Mapping[str, str]) -> Spans:

@@ -25,7 +25,6 @@ from oddshift.data.detectors import (
     Occupations,
     Patterns,
     Pipeline,
-    WordList,
 )
 from oddshift.data.detectors.spacy_pipeline import pipeline_folder
 from oddshift.data.detectors.spans import fingerprint_of
@@ -33,40 +32,37 @@ from oddshift.data.detectors.spans import fingerprint_of
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class NameList:
-    """Listed names under one label; see `Gazetteer`."""
+    """Listed names, each with a label; see `Gazetteer`."""
 
     names: tuple[str, ...]
-    label: str
+    labels: tuple[str, ...]
     keep_case: bool
     cover_surnames: bool
     ordinary: tuple[str, ...]
+    found_by: str
 
     @classmethod
     def of(cls, found: Gazetteer) -> NameList:
         """In plain fields."""
-        same = {name: getattr(found, name) for name in ("label", "keep_case", "cover_surnames")}
-        return cls(names=tuple(found.entries), ordinary=tuple(sorted(found.ordinary)), **same)
+        return cls(
+            names=tuple(found.labels),
+            labels=tuple(found.labels.values()),
+            keep_case=found.keep_case,
+            cover_surnames=found.cover_surnames,
+            ordinary=tuple(sorted(found.ordinary)),
+            found_by=found.name,
+        )
 
     def detector(self) -> Gazetteer:
         """The detector."""
-        return Gazetteer(self.names, self.label, self.keep_case, self.cover_surnames, frozenset(self.ordinary))
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class ListedWords:
-    """Single words, each with a label; see `WordList`."""
-
-    words: tuple[str, ...]
-    labels: tuple[str, ...]
-
-    @classmethod
-    def of(cls, found: WordList) -> ListedWords:
-        """In plain fields."""
-        return cls(words=tuple(found.words), labels=tuple(found.words.values()))
-
-    def detector(self) -> WordList:
-        """The detector."""
-        return WordList(dict(zip(self.words, self.labels, strict=True)))
+        entries = dict(zip(self.names, self.labels, strict=True))
+        return Gazetteer(
+            entries,
+            keep_case=self.keep_case,
+            cover_surnames=self.cover_surnames,
+            ordinary=frozenset(self.ordinary),
+            name=self.found_by,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,13 +172,12 @@ class KeptNames:
         return KnownNames(dict(zip(self.surnames, self.labels, strict=True)), frozenset(self.ordinary))
 
 
-KeptDetector = NameList | ListedWords | FixedForms | KeptPipeline | KeptByName
+KeptDetector = NameList | FixedForms | KeptPipeline | KeptByName
 """Every form in which a policy keeps a detector; `detector()` makes it again."""
 
 _FORMS: dict[type[Any], Any] = {
     Pipeline: KeptPipeline,
     Gazetteer: NameList,
-    WordList: ListedWords,
     **dict.fromkeys((Patterns, Handles, Occupations, Capitals), FixedForms),
 }
 
