@@ -1,6 +1,7 @@
 """Repair: exact posteriors and draws against enumeration, post-processing, and canaries."""
 
 from dataclasses import replace
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -261,6 +262,15 @@ def planted(secrets, common, times):
     return known, release, release.take(np.arange(1_000, 1_000 + secrets)), common + np.arange(secrets)
 
 
+@cache
+def canaries(source):
+    """Two hundred pairs that occur once, and the law that their documents teach."""
+    known, release, asked, secrets = planted(200, 50, 1)
+    if source == "fit":
+        return known, asked, secrets, fit_law(known, 10)
+    return known, asked, secrets, law_of_release(known.mechanism, known.tiers, release, np.random.default_rng(1))
+
+
 def brought_out(law, known, asked, secrets):
     """How many planted secrets are expected to come out next to their own contexts, and next to one of the others."""
     each = np.empty((len(secrets), len(secrets)))  # (context, secret)
@@ -273,14 +283,31 @@ def brought_out(law, known, asked, secrets):
 @pytest.mark.parametrize("source", ["fit", "release"])
 def test_canaries_come_out_by_chance_alone(source):
     """200 pairs of a context and a secret that occur once: no context brings its own secret out."""
-    known, release, asked, secrets = planted(200, 50, 1)
-    rng = np.random.default_rng(1)
-    law = fit_law(known, 10) if source == "fit" else law_of_release(known.mechanism, known.tiers, release, rng)
+    known, asked, secrets, law = canaries(source)
     own, chance = brought_out(law, known, asked, secrets)
     assert own == pytest.approx(chance, rel=1e-3)
     assert chance <= 1.0  # at most one of 200, whatever the law
-    best = Repair(law, ("best", "best"), cost_of("euclidean"))(known, asked, rng)[1::2]
+    best = Repair(law, ("best", "best"), cost_of("euclidean"))(known, asked, np.random.default_rng(1))[1::2]
     assert len(np.unique(best)) == 1  # the same value next to every planted context
+
+
+@pytest.mark.parametrize("source", ["fit", "release"])
+def test_canaries_come_out_no_more_often_than_those_of_other_contexts(source):
+    """Drawn and best values, in the document that holds a canary and in another one with the same context.
+
+    Chance is what the canaries of other contexts do. `best` is one value for all of these contexts: it is the canary of
+    one of them where it is rare itself.
+    """
+    known, asked, secrets, law = canaries(source)
+    rng = np.random.default_rng(1)
+    mine = known.fit.take(np.arange(1_000, 1_200))
+    points = mine.points.copy()
+    points[1::2] = rng.integers(50, size=200)  # the same contexts around secrets that many have
+    others = perturb(replace(mine, points=points), known.mechanism, known.tiers, rng)
+    for mode, each in product(("best", "typical"), (asked, others)):
+        shown = Repair(law, (mode, mode), cost_of("euclidean"))(known, each, rng)[1::2]
+        found = [int((shown == np.roll(secrets, shift)).sum()) for shift in range(200)]
+        assert found[0] <= max(found[1:])
 
 
 def test_a_law_with_a_minimum_is_the_same_whichever_rare_secret_stands_where():
