@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -214,11 +214,22 @@ def at_once(name: str, ledger: Ledger, writers: int, total: int = AT_ONCE, serve
     return Line(f"{name}: {writers} writers at once", rate)
 
 
-def with_users(name: str, ledger: Ledger, count: int = 200_000, server: int | None = None) -> Line:
-    """Records of as many users, each of whom spends."""
-    wall, *used = measured(lambda: claimed_by(ledger, random_batch(count, has_users=True)), server) / count * 1e6
-    what = f"{name}: {count:,} records, each of another user whose budget is counted"
-    return Line(what, f"{wall:.2f} µs a record, {sum(used):.2f} µs of CPU")
+def unlike(name: str, ledger: Ledger, count: int = 200_000, server: int | None = None) -> list[Line]:
+    """Claims with more to do: records of as many users, each of whom spends; and a record that was released before."""
+    again, old = replace(TERMS, may_repeat=True), random_batch(1)
+    claimed_by(ledger, old)
+    asked = {
+        "each of another user whose budget is counted": (random_batch(count, has_users=True), TERMS),
+        "one of which was released before, as is allowed": (KeyBatch(random_batch(count).keys + old.keys), again),
+    }
+    found = {
+        what: measured(lambda b=batch, t=terms: ledger.claim([b], t, is_final=True), server) / count * 1e6  # type: ignore[misc]
+        for what, (batch, terms) in asked.items()
+    }
+    return [
+        Line(f"{name}: {count:,} records, {what}", f"{wall:.2f} µs a record, {sum(used):.2f} µs of CPU")
+        for what, (wall, *used) in found.items()
+    ]
 
 
 def one_by_one(name: str, ledger: Ledger) -> Line:
@@ -255,7 +266,7 @@ def engines(millions: int) -> tuple[list[Line], dict[str, ClaimCost], dict[str, 
         size = {"an embedded ledger": Path(ledger.path).stat().st_size / (1e6 * millions)}
         small = Ledger(Path(name) / "small" / LEDGER)
         lines += [*growth("embedded", small, millions, size=SMALL)[0]]
-        lines += [with_users("embedded", small), one_by_one("embedded", ledger)]
+        lines += [*unlike("embedded", small), one_by_one("embedded", ledger)]
         for writers in (1, 2, 4):
             lines.append(at_once("embedded", Ledger(Path(name) / str(writers) / LEDGER), writers))
     costs = {"embedded": cost}
@@ -266,7 +277,7 @@ def engines(millions: int) -> tuple[list[Line], dict[str, ClaimCost], dict[str, 
             for what, asked in TAKEN.items():
                 size[what] = float(server.run(f"SELECT {asked}")[0][0]) / (1e6 * millions)
             lines += [*more, *(at_once("PostgreSQL", ledger, n, server=pid) for n in (1, 2, 4, 8))]
-            lines += [with_users("PostgreSQL", ledger, server=pid), one_by_one("PostgreSQL", ledger)]
+            lines += [*unlike("PostgreSQL", ledger, server=pid), one_by_one("PostgreSQL", ledger)]
     except InvalidInput as error:
         lines.append(Line("PostgreSQL", str(error)))
     return lines, costs, size

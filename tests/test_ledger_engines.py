@@ -321,7 +321,9 @@ def test_a_claim_survives_a_lost_connection_and_a_restart(postgres, postgres_ser
             if way == "server":
                 postgres_server.stop(signal.SIGQUIT)
                 threading.Timer(0.3, postgres_server.start).start()
-            else:
+            else:  # after a claim that takes longer than a lost connection is waited for
+                monkeypatch.setattr(postgres_engine, "PATIENCE", 1.0)
+                time.sleep(1.1)
                 (number,) = self.run("SELECT pg_backend_pid()")[0]
                 postgres_server.run(f"SELECT pg_terminate_backend({number})")
         return enter(self, chosen)

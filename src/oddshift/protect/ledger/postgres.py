@@ -43,8 +43,9 @@ PARTITIONS = 16
 """Into how many tables the keys are divided by their hash."""
 
 PATIENCE = 60.0
-"""Seconds for which a lost connection is tried again."""
+"""Seconds for which a lost connection is tried again, from when it is lost."""
 
+_HOPELESS = ("DiskFull", "OutOfMemory", "InvalidPassword", "InvalidAuthorizationSpecification")  # at another try, too
 _VERSION = "2"
 _LOCK = 0x0DD5_41F7  # of those who make the tables at once
 
@@ -68,7 +69,10 @@ CREATE TABLE budget (key BYTEA PRIMARY KEY);
     )
 )
 
-_CLAIM = "INSERT INTO record SELECT key, %s, %s, number FROM taken ORDER BY key ON CONFLICT (key) DO NOTHING"
+_CLAIM = (
+    "WITH mine AS (INSERT INTO record SELECT key, %s, %s, number FROM taken ORDER BY key ON CONFLICT (key) DO NOTHING "
+    "RETURNING key) SELECT i FROM taken t WHERE NOT EXISTS (SELECT 1 FROM mine WHERE mine.key = t.key)"
+)
 
 _FREE = f"""
 UPDATE record r SET release = %s, part = %s, row = t.number FROM taken t, release l
@@ -83,6 +87,11 @@ JOIN release l ON l.number = r.release WHERE NOT (r.release = %s AND r.part = %s
 UNION ALL SELECT t.i, a.release, a.part, a.row, l.state FROM taken t JOIN again a ON a.key = t.key
 JOIN release l ON l.number = a.release AND l.state <> '{ABANDONED}'
 """
+
+_AGAIN = (
+    "INSERT INTO again SELECT t.key, CAST(%s AS INTEGER), CAST(%s AS INTEGER), t.number FROM taken t "
+    "JOIN record r ON r.key = t.key WHERE r.release <> %s ON CONFLICT DO NOTHING"
+)
 
 _DEAD = f"t.i = ANY(%s) AND h.key = t.key AND l.number = h.release AND l.state = '{CRASHED}'"
 _TAKE_OVER = f"UPDATE record h SET release = %s, part = %s, row = t.number FROM taken t, release l WHERE {_DEAD}"
@@ -154,8 +163,9 @@ class PostgresEngine:
             self.opened.popitem()[1].close()
 
     def _work(self, work: Callable[[Transaction], Made], *, is_made: bool) -> Made:
-        errors, tried, give_up = _driver().errors, 0, time.monotonic() + PATIENCE
+        errors, tried, give_up = _driver().errors, 0, np.inf
         while True:
+            began = time.monotonic()
             try:
                 with self._connected() as connection, connection.transaction():
                     if not is_made:
@@ -163,11 +173,12 @@ class PostgresEngine:
                     return work(PostgresTransaction(connection, is_again=tried > 0))
             except (errors.DeadlockDetected, errors.SerializationFailure):
                 pass
-            except (_driver().OperationalError, errors.AdminShutdown, errors.CrashShutdown) as error:
-                if time.monotonic() > give_up or isinstance(error, _hopeless(errors)):
-                    raise InvalidInput(f"the ledger {self.name} cannot be used: {_first_line(error)}") from None
             except _driver().Error as error:
-                raise InvalidInput(f"the ledger {self.name} cannot be used: {_first_line(error)}") from None
+                give_up = min(give_up, time.monotonic() + PATIENCE)
+                is_lost = isinstance(error, errors.OperationalError) and type(error).__name__ not in _HOPELESS
+                if began > give_up or not is_lost:
+                    said, *_ = (*str(error).strip().splitlines(), type(error).__name__)
+                    raise InvalidInput(f"the ledger {self.name} cannot be used: {said}") from None
             tried += 1
             time.sleep(min(2.0, 0.05 * 2**tried))
 
@@ -204,15 +215,6 @@ def _driver() -> Any:
     return psycopg
 
 
-def _hopeless(errors: Any) -> tuple[type[Exception], ...]:
-    """What another try cannot mend."""
-    return (errors.DiskFull, errors.OutOfMemory, errors.InvalidPassword, errors.InvalidAuthorizationSpecification)
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
-
-
 def _is_made(db: Transaction) -> bool:
     return bool(db.run("SELECT 1 FROM pg_tables WHERE schemaname = 'oddshift' AND tablename = 'meta'"))
 
@@ -233,13 +235,13 @@ def _make(connection: psycopg.Connection[Any]) -> None:
 
 @dataclass(eq=False, repr=False)
 class PostgresTransaction:
-    """A transaction of a connection; `keys`, `rows` and `holders` are those of the keys that were taken last."""
+    """A transaction of a connection; `keys`, `rows` and `holders` are those of what was taken last."""
 
     connection: psycopg.Connection[Any]
     is_repeatable: bool = True
     is_again: bool = False
     claimant: Claimant = field(default=Claimant(0))
-    keys: bytes = b""
+    keys: np.ndarray = field(default_factory=lambda: _cut(b""))
     rows: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     holders: Holders = field(default_factory=Holders)
 
@@ -255,14 +257,15 @@ class PostgresTransaction:
 
     def stage(self, keys: bytes, numbers: IntArray) -> None:
         """Copy keys into the table `given`."""
-        self._stage("given", "BYTEA", keys, numbers)
+        self._stage("given", "BYTEA", _cut(keys), numbers, np.arange(len(numbers)))
 
-    def _stage(self, table: str, kind: str, keys: bytes, numbers: IntArray) -> None:
+    def _stage(self, table: str, kind: str, keys: np.ndarray, numbers: IntArray, places: IntArray) -> None:
         self.connection.execute(
             f"CREATE TEMP TABLE IF NOT EXISTS {table} (i INTEGER, key {kind}, number BIGINT) ON COMMIT DELETE ROWS"
         )
         self.connection.execute(f"TRUNCATE {table}")
-        self._copy(table, np.arange(len(numbers), dtype=">i4"), _cut(keys), numbers.astype(">i8"))
+        self._copy(table, places.astype(">i4"), keys[places], numbers[places].astype(">i8"))
+        self.connection.execute(f"ANALYZE {table}")  # so that few keys are looked up by an index, and many are not
 
     def _copy(self, table: str, *columns: np.ndarray) -> None:
         """COPY in PostgreSQL's binary form, which is one array of fixed rows here."""
@@ -284,13 +287,14 @@ class PostgresTransaction:
     def take(self, claimant: Claimant, keys: tuple[Words, Words], rows: IntArray) -> list[Holder]:
         """Enter the keys that are free, and ask who holds the others; who takes over locks them first."""
         high, low = keys
-        self.keys = np.stack([high, low], axis=1).astype(">u8").tobytes()
+        self.keys = _cut(np.stack([high, low], axis=1).astype(">u8").tobytes())
         self.claimant, self.rows, self.holders = claimant, rows, Holders()
         own = (claimant.release, claimant.part)
         if not self.is_again and self._are_all_free():
             return []
-        self._stage("taken", "UUID", self.keys, rows)
-        self.run(_CLAIM, own)
+        self._stage("taken", "UUID", self.keys, rows, np.arange(len(rows)))
+        held = [place for (place,) in self.run(_CLAIM, own)]
+        self._stage("taken", "UUID", self.keys, rows, np.array(held, dtype=np.int64))
         self.run(_FREE, own)
         if claimant.may_take_over:
             self.run(_LOCKED)
@@ -302,7 +306,7 @@ class PostgresTransaction:
         """Enter all keys at once: less than half of the work of asking first. Nothing is entered if one is held."""
         own = (np.full(len(self.rows), n, dtype=">i4") for n in (self.claimant.release, self.claimant.part))
         with suppress(_driver().errors.UniqueViolation), self.connection.transaction():
-            self._copy("record (key, release, part, row)", _cut(self.keys), *own, self.rows.astype(">i8"))
+            self._copy("record (key, release, part, row)", self.keys, *own, self.rows.astype(">i8"))
             return True
         return False
 
@@ -316,7 +320,7 @@ class PostgresTransaction:
         back = np.setdiff1d(np.flatnonzero(~chosen), held)
         back = back[self.rows[back] > 0]
         if len(back):
-            self._stage("back", "UUID", _cut(self.keys)[back].tobytes(), self.rows[back])
+            self._stage("back", "UUID", self.keys, self.rows, back)
             self.run(
                 "DELETE FROM record r USING back b "
                 "WHERE r.key = b.key AND r.release = %s AND r.part = %s AND r.row = b.number",
@@ -329,12 +333,8 @@ class PostgresTransaction:
             self.many(FEWER, self.holders.fewer(chosen & (self.rows > 0)))
         also = [place for place in held if chosen[place]]
         if also:
-            self.run(
-                "INSERT INTO again SELECT t.key, CAST(%s AS INTEGER), CAST(%s AS INTEGER), t.number FROM taken t "
-                "JOIN record r ON r.key = t.key WHERE t.i = ANY(%s) AND r.release <> %s ORDER BY 1 "
-                "ON CONFLICT DO NOTHING",
-                (*own, also, own[0]),
-            )
+            self._stage("taken", "UUID", self.keys, self.rows, np.array(also))
+            self.run(_AGAIN, (*own, own[0]))
 
     def problems(self) -> list[str]:
         """Records of no release; the rest is PostgreSQL's own."""
