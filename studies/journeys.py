@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time
@@ -154,10 +154,11 @@ def reviews(count: int = 1_500) -> str:
     return "\n".join(["text", *(f'"{text.replace(chr(34), chr(34) * 2)}"' for text in texts), ""])
 
 
-def geolife(count: int = 20_000) -> str:
-    """The first fixes of GeoLife."""
-    lines = (data_folder() / "trajectories.csv").read_text(encoding="utf-8").splitlines()
-    return "\n".join([*lines[: count + 1], ""])
+def geolife(count: int = 1_500) -> str:
+    """The first fixes of each user of GeoLife."""
+    head, *lines = (data_folder() / "trajectories.csv").read_text(encoding="utf-8").splitlines()
+    by_user = groupby(lines, key=lambda line: line.partition(",")[0])
+    return "\n".join([head, *(line for _, own in by_user for line in islice(own, count)), ""])
 
 
 def fixes(users: int, count: int) -> str:
@@ -283,7 +284,7 @@ def main() -> None:
     folder, wanted = Path(sys.argv[1]), sys.argv[2:]
     if wanted[:1] == ["--alone"]:
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
-        folder = folder.resolve()
+        folder, os.environ["ODDSHIFT_DATA"] = folder.resolve(), str(data_folder().resolve())
         with TemporaryDirectory() as home:
             for ended in travel(wanted[1], journeys()[wanted[1]], Path(home)):
                 _file(folder, wanted[1]).write_text(json.dumps(asdict(ended)), encoding="utf-8")

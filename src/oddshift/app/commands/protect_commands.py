@@ -203,7 +203,7 @@ def _show(done: Protected, policy: Policy, console: Console) -> None:
     from oddshift.data.codecs.coverage import kind_lines
     from oddshift.protect.report import in_short
 
-    kind, forms = policy.kind, policy.terms.forms
+    kind, mechanism = policy.kind, policy.terms.mechanism
     if done.table is not None:
         console.print(release_headline(done.table), style="bold")
         for line in release_sentences(done.table):
@@ -216,7 +216,8 @@ def _show(done: Protected, policy: Policy, console: Console) -> None:
         console.print(note, style="bold red")
     verb = "would be" if done.is_dry_run else "were"
     tiers = ", ".join(f"{n:,} {name}" for name, n in done.positions.items())
-    chance = "" if {*forms} == {"mark"} else " (some keep their value by chance, which hides the others)"
+    are_marks = mechanism.name == "mask" or {*policy.terms.forms} == {"mark"}
+    chance = "" if are_marks else " (some keep their value by chance, which hides the others)"
     console.print(f"{done.records:,} records, {done.dropped:,} left out; secrets that {verb} replaced: {tiers}{chance}")
     if kind == "text":
         console.print(f"words that {verb} marked: {done.masked:,} ({done.unseen:,} that the policy has never seen)")
