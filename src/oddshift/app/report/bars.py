@@ -20,7 +20,7 @@ from oddshift.app.report.markup import (
     text,
     width_of,
 )
-from oddshift.app.report.wording import interval, number, percent
+from oddshift.app.report.wording import interval, level, number, percent
 from oddshift.audit import AttackerResult, Audit, TierRates
 from oddshift.audit.beliefs import Belief
 from oddshift.audit.notes import CONTROLS
@@ -69,7 +69,7 @@ def attacker_rates(audit: Audit) -> Figure:
         key=(
             "square: a control (null ignores the release, own reads a single position); circle: an attacker; "
             "diamond: the attacker with the worst bound; cross: an attacker that learned nothing",
-            f"lines: two one-sided bounds at level {asked.alpha:g}; those of attackers that count use the method "
+            f"lines: two one-sided bounds at level {level(asked.alpha)}; those of attackers that count use the method "
             f"{asked.method}, the others use Hoeffding-Bentkus on their mean and are not certified",
         ),
         head=("tier and attacker", "beyond ε", "bounds", "first guess right", "beyond ε across tiers"),
@@ -165,7 +165,7 @@ def subgroup_rates(audit: Audit) -> Figure:
             f"{percent(worst.mean)} ({interval(worst.lower, worst.upper)})."
         ),
         draw=lambda width, label: _draw_rates(_subgroup_rows(audit), audit.settings.delta, width, label),
-        key=(f"lines: bounds that hold together at level {audit.settings.alpha:g}",),
+        key=(f"lines: bounds that hold together at level {level(audit.settings.alpha)}",),
         head=("tier and subgroup", "beyond ε", "bounds", "records"),
         rows=[
             [f"{r.tier}: {r.subgroup}", percent(r.mean), interval(r.lower, r.upper), str(r.documents)]

@@ -10,7 +10,7 @@ from oddshift.app.report.bars import attacker_rates, belief_update, subgroup_rat
 from oddshift.app.report.figures import frontier, histogram, learning_curve, loop_rounds, reliability
 from oddshift.app.report.first_screen import FATE_HEAD, FirstScreen
 from oddshift.app.report.markup import Figure
-from oddshift.app.report.wording import SIGNS, claim_reads, interval, number, percent
+from oddshift.app.report.wording import SIGNS, claim_reads, interval, level, number, percent
 from oddshift.audit import AttackerResult, Audit
 from oddshift.audit.beliefs import Belief
 from oddshift.audit.release_use import ReleaseUse
@@ -138,7 +138,7 @@ def _decisive(audit: Audit) -> Figure:
         [c.claim.tier, claim_reads(c), c.claim.attacker, f"{SIGNS[c.state]} {c.state_in_words}", *_shares(c)]
         for c in audit.deciding_rates
     ]
-    head = ("tier", "claim", "attacker", "state", "beyond ε", f"bounds at level {asked.alpha:g}", _units(audit))
+    head = ("tier", "claim", "attacker", "state", "beyond ε", f"bounds at level {level(asked.alpha)}", _units(audit))
     said = (
         f"The verdict is about {asked.law} pairs. Each row has the worst bound among the attackers that count "
         f"({', '.join(audit.counted)}), by {asked.method}; the worst of all comes first."
@@ -148,7 +148,7 @@ def _decisive(audit: Audit) -> Figure:
 
 def _further(audit: Audit) -> Figure:
     rows = [[f"{c.claim.tier}, {c.claim.pair_law} pairs", *_shares(c)] for c in audit.further_rates]
-    head = ("claim", "beyond ε", f"bounds at level {audit.settings.alpha:g}", _units(audit))
+    head = ("claim", "beyond ε", f"bounds at level {level(audit.settings.alpha)}", _units(audit))
     said = f"Attacker {audit.strongest}, the strongest by log score. These bounds are not part of the verdict."
     return _table("For information: other pairs", said, head, rows)
 

@@ -23,6 +23,7 @@ from oddshift.app.report.wording import (
     TITLES,
     adaptation_sentence,
     estimated_by,
+    level,
     level_sentence,
     verdict_sentence,
 )
@@ -183,13 +184,13 @@ def _adaptation_card(found: Adaptation) -> Html:
         return _certificate_card(
             found.state, "Proof of the policy", adaptation_sentence(found), *_released(found.release)
         )
-    level = (
+    tested = (
         f"The candidate scales were chosen on some {nouns_of(found.detector).records} and tested on "
         f"{found.documents[2]} others. "
-        f"This procedure errs with probability at most {found.settings.alpha:g}. "
+        f"This procedure errs with probability at most {level(found.settings.alpha)}. "
         f"{estimated_by(found.counted, f'under the {found.settings.law} pair law')}"
     )
-    rest = (*_released(found.release), tag("p", {"class": "level"}, level))
+    rest = (*_released(found.release), tag("p", {"class": "level"}, tested))
     title = "Certificate of the policy"
     return _certificate_card(found.state, title, adaptation_sentence(found), *rest, words=found.state_in_words)
 

@@ -33,6 +33,16 @@ def number(value: float, digits: int = 3) -> str:
     return short if float(short) == value else f"{value:#.{digits}g}".removesuffix(".")
 
 
+def level(alpha: float) -> str:
+    """An error level with two digits, rounded up.
+
+    >>> level(0.05), level(0.00751909)
+    ('0.05', '0.0076')
+    """
+    unit = 10.0 ** (math.floor(math.log10(alpha)) - 1)
+    return f"{math.ceil(alpha / unit - 1e-9) * unit:.2g}"
+
+
 def percent(share: float) -> str:
     """A share in percent, with enough digits to tell it from nothing; 5% is exactly that, 5.0% is rounded.
 
@@ -163,7 +173,7 @@ def level_sentence(audit: Audit) -> str:
     asked = audit.settings
     records = nouns_of(audit.detector).records
     where = f"under the {asked.law} pair law, on {audit.documents[2]} {records} that no attacker learned from"
-    return f"This procedure errs with probability at most {asked.alpha:g}. {estimated_by(audit.counted, where)}"
+    return f"This procedure errs with probability at most {level(asked.alpha)}. {estimated_by(audit.counted, where)}"
 
 
 def estimated_by(attackers: Sequence[str], where: str) -> str:
