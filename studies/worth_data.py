@@ -92,9 +92,9 @@ TABLES = _tables()
 
 SOURCES = (
     Source("embedded corpus", made_up, 1.5, 0.05, repair="best"),
-    Source("AG News", published_texts("ag_news", 5_000), 1.5, 0.1, repair="best"),
-    Source("IMDB", published_texts("imdb", 1_000), 2.0, 0.1, repair="best"),
-    Source("Amazon", published_texts("amazon", 3_000), 2.0, 0.1, repair="best"),
+    Source("AG News", published_texts("ag_news", 3_200), 1.5, 0.1, repair="best"),
+    Source("IMDB", published_texts("imdb", 700), 2.0, 0.1, repair="best"),
+    Source("Amazon", published_texts("amazon", 2_000), 2.0, 0.1, repair="best"),
     Source("fair", TABLES["fair"], 4.0, 0.1, target="c8"),
     Source("anes96", TABLES["anes96"], 4.0, 0.1, target="c8"),
     Source("diabetes", TABLES["diabetes"], 4.0, 0.1, target="c10"),
