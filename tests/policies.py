@@ -1,13 +1,13 @@
-"""Policies for tests of what applies them: over the embedded corpus, over real news, over a real table."""
+"""Policies for tests of what applies them: over the embedded corpus, over real news, over a table."""
 
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-from studies.published import breast_cancer, read_published
+from studies.published import read_published
 
 import encoding
-from oddshift.data.codecs import TextCodec, TextSettings, WordVectors
+from oddshift.data.codecs import TableSettings, TextCodec, TextSettings, WordVectors
 from oddshift.data.detectors import Gazetteer, Pipeline
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Exponential, Mask
@@ -63,11 +63,15 @@ def sensitive_types(policy):
     return {*reading.types, *reading.masked}
 
 
+TABLE = {"age": [20.0, 30.0, 41.0, 30.0], "pay": [1.0, 2.0, 2.0, 9.0]}
+DOMAINS = {"age": (20, 30, 41), "pay": (1, 2, 9)}
+
+
 @lru_cache(maxsize=4)
 def table_policy(epsilon=2.0):
-    """Rows of the breast cancer data as secrets."""
-    codec, _ = breast_cancer()
-    return make_policy(codec, mechanism_of(codec.space, epsilon), codec.tiers)
+    """Cells of two columns of numbers, each released as a value of its domain."""
+    made = encoding.table(TABLE, TableSettings(numeric=tuple(TABLE), domains=DOMAINS))
+    return made.policy(mechanism_of(made.space, epsilon))
 
 
 NAMES = tuple(f"name{c}" for c in "abcdefghij")

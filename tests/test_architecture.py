@@ -293,6 +293,22 @@ def test_prose_is_written_in_whole_clauses():
     assert [f"{place}: {found[0]!r}" for place, text in prose() for found in CLIPPED.finditer(text)] == []
 
 
+def test_nobody_but_a_codec_asks_which_class_a_codec_is():
+    """What differs between kinds of data is a method of the codec or a field of its settings."""
+    kinds = {CODECS[name] for name in ("text", "table", "location", "vectors")}
+    asked = {kind.__name__ for kind in kinds} | {kind.settings_class.__name__ for kind in kinds}
+    asked |= {"EncodedText", "EncodedTable", "EncodedPlaces", "EncodedVectors"}
+    found = {
+        (NAMES[path], ast.unparse(node))
+        for path, tree in TREES.items()
+        if not NAMES[path].startswith("data.codecs.")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"
+        if asked & set(re.findall(r"\w+", ast.unparse(node.args[1])))
+    }
+    assert found == set()
+
+
 REGISTRIES = {
     "attackers.fitting": ATTACKERS,
     "data.codecs.__init__": CODECS,

@@ -225,7 +225,7 @@ def test_vectors_and_a_pipeline_of_the_data_folder_are_taken(data, tmp_path, emp
     ("loss", "epsilon", "said"),
     [
         (0.2, 1.0, "have an expected loss of 0.200, where one constant word of each kind has 0.300"),
-        (0.4, 2.0, "perturbed words cost less from epsilon = 2 on, where the odds between a word and its nearest"),
+        (0.4, 2.0, "above epsilon = 2 perturbing loses less than masking"),
         (0.4, None, 'has 0.300: [mechanism] name = "mask" reveals nothing that the rest does not, and serves as well'),
     ],
 )
@@ -244,9 +244,9 @@ def test_what_a_first_budget_is_worth_stands_in_the_configuration_and_is_compute
     (nowhere / "v.txt").write_text("\n".join(vectors) + "\n")
     files = OwnFiles(words=nowhere / "names.txt", vectors=nowhere / "v.txt")
     found = start(nowhere / "n.csv", nowhere / "n.toml", files)
-    least = float(re.search(r"cost less from epsilon = (\S+) on", found.use).group(1))
+    least = float(re.search(r"above epsilon = (\S+) perturbing", found.use).group(1))
     assert least > found.epsilon
-    assert all(part in found.config.replace("\n# ", " ") for part in (found.use[1:40], "cost less from epsilon"))
+    assert all(part in found.config.replace("\n# ", " ") for part in (found.use[1:40], "above epsilon"))
     space = Space([[float(x) for x in line.split()[1:]] for line in vectors])
     constant = constant_output(space, np.ones(60))[1]
     at_first = od.calibrate(lambda epsilon: Exponential(space, epsilon), found.epsilon).epsilon

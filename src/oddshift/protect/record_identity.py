@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import PlaceSettings
 from oddshift.data.formats import Block, DataFile
 from oddshift.data.formats.data_file import byte_sink, uncounted
 from oddshift.data.formats.json_lines import JsonLinesBlock
@@ -87,14 +86,14 @@ def known_by(policy: Policy, replaced: tuple[str, ...], *, identity: str = "", u
     """By an id if one is named; otherwise texts and fixes are known by their content, and other rows are not known."""
     asked = policy.settings
     texts = tuple((name,) for name in replaced) if policy.kind == "text" else ()
-    is_fix = isinstance(asked, PlaceSettings) and bool(asked.user or asked.timestamp)
+    fix: tuple[str, ...] = getattr(asked, "identifying", ())
     if identity:
-        ways = (asked.wanted(()),) if is_fix else texts
+        ways = (fix,) if fix else texts
         return KnownBy("id", (identity,), user, ways, () if ways else replaced)
     if policy.kind == "text":
         return KnownBy("content", replaced, user, texts if len(texts) > 1 else ())
-    if is_fix:
-        return KnownBy("content", asked.wanted(()), user)
+    if fix:
+        return KnownBy("content", fix, user)
     return KnownBy("row", replaced, user)
 
 

@@ -106,8 +106,8 @@ class UsefulBudget:
             return f"words perturbed within this budget have {said}: {marks}"
         odds = exp(min(700.0, self.epsilon * self.nearest))
         return (
-            f"words perturbed within this budget have {said}: {marks}; perturbed words cost less from epsilon = "
-            f"{self.epsilon:.2g} on, where the odds between a word and its nearest alternative may change by a factor "
+            f"words perturbed within this budget have {said}: {marks}; above epsilon = {self.epsilon:.2g} perturbing "
+            "loses less than masking, and the odds between a word and its nearest alternative may change by a factor "
             f"of {odds:.3g}"
         )
 

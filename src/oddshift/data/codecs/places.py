@@ -82,6 +82,11 @@ class PlaceSettings:
         return tuple(name for name in (self.lat, self.lon, self.user, self.timestamp, self.trip) if name)
 
     @property
+    def identifying(self) -> tuple[str, ...]:
+        """The columns by which a fix is recognised; none where it may equal another by chance."""
+        return self.wanted(()) if self.user or self.timestamp else ()
+
+    @property
     def renamed(self) -> tuple[str, ...]:
         """The columns whose names are replaced by pseudonyms on release."""
         return tuple(name for name in (self.user, self.trip) if name and name not in self.clear)

@@ -18,7 +18,6 @@ import numpy as np
 from oddshift.base.arrays import IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import save
-from oddshift.data.codecs import PlaceSettings
 from oddshift.data.codecs.place_codec import trips_of
 from oddshift.data.formats import DataFile
 from oddshift.data.formats.data_file import uncounted
@@ -215,7 +214,7 @@ def _between(rows: IntArray, claim: SetClaim, number: int) -> IntArray:
 def _note_trips(work: ReleaseWork, opened: _Opened, place: Path) -> None:
     """The keys of the trips in a part whose fixes are thinned: a trip must not go on in another part."""
     asked = opened.policy.settings
-    if not isinstance(asked, PlaceSettings) or not asked.every:
+    if not getattr(asked, "every", 0.0):
         return
     first, found = 1, set[bytes]()
     for block in work.file.blocks(uncounted):

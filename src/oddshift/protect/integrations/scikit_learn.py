@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput, a_kind
-from oddshift.data.codecs import TableSettings, VectorCodec, VectorSettings
+from oddshift.data.codecs import VectorCodec, VectorSettings
 from oddshift.mechanisms import Exponential, calibrate
 from oddshift.protect import Sanitizer, seeded_uniforms
 from oddshift.protect.policies import Policy, load_policy, make_policy
@@ -78,7 +78,7 @@ class MetricPrivacyTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstim
             seed = int(check_random_state(self.random_state).randint(2**31))
             sanitizer = replace(sanitizer, uniforms=seeded_uniforms(seed))
         asked = self.policy_.settings
-        if not isinstance(asked, TableSettings):
+        if self.policy_.kind != "table":
             return sanitizer.rows(table)
         released = sanitizer.columns(dict(zip(asked.secret, table.T.tolist(), strict=True)))
         return np.array([released[name] for name in asked.secret], dtype=np.float64).T
@@ -98,7 +98,7 @@ class MetricPrivacyTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstim
         if not isinstance(policy, Policy):
             raise InvalidInput(f"policy is {a_kind(policy)}, expected a Policy or the path of a policy.json")
         asked, width = policy.settings, policy.space.points.shape[1]
-        if isinstance(asked, TableSettings) and not asked.categorical:
+        if policy.kind == "table" and not asked.categorical:
             width = len(asked.secret)
             names = tuple(getattr(self, "feature_names_in_", asked.secret))
             if names != asked.secret:
