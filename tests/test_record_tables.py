@@ -13,7 +13,7 @@ NOTHING = results_of()
 
 def method(printed, rate, exact=0.0933, scale=1.0):
     at = {"rate": rate, "null": rate + 0.01, "own": rate + 0.02}
-    rules = {"matched": at, "fitted": {**at, "rate": 0.0}}
+    rules = {"one": {**at, "rate": rate / 2}, "matched": at, "fitted": {**at, "rate": 0.0}}
     return {"printed": printed, "scale": scale, "exact_epsilon": exact, "exact": {"rate": 0.0}, "rules": rules}
 
 
@@ -28,7 +28,7 @@ def test_records_are_averaged_over_seeds_and_have_controls_and_the_exact_maximum
     table, other = section.blocks[1:]
     assert other == "WDBC, two tiers, by diagnosis: not run."
     em, ampl = table.rows
-    assert em[:-1] == ["0.1", "RNN", "EM", "35.40", "1", "0.0933", "0.00", "0.00", "35.00", "36.00", "37.00"]
+    assert em[:-1] == ["0.1", "RNN", "EM", "35.40", "1", "0.0933", "0.00", "17.50", "0.00", "35.00", "36.00", "37.00"]
     assert ampl[4] == "0.25, 0.5", "every scale that a seed chose"
     assert [link.href for link in em[-1]] == ["wdbc/one-0.json", "wdbc/one-1.json"]
     assert len(em) == len(table.head)

@@ -23,7 +23,7 @@ from oddshift.base.execution import Execution
 
 @pytest.fixture
 def place(tmp_path):
-    return Place(tmp_path / "data", tmp_path / "results", tmp_path / "work")
+    return Place(tmp_path / "data", tmp_path / "results")
 
 
 @pytest.fixture
@@ -187,7 +187,7 @@ def compute(cell, place):
 r.REPRODUCTIONS["cubes"] = Reproduction("", lambda o: [], compute)
 cells = [Cell(name="cubes", key=f"k{n}", seed=n) for n in range(3)]
 folder = Path(sys.argv[1])
-print(run_cells(cells, Place(folder, folder, folder)).skipped)
+print(run_cells(cells, Place(folder, folder)).skipped)
 """
 
 
@@ -291,7 +291,7 @@ KEPT = Path(__file__).resolve().parent.parent / "docs" / "results"
 
 def test_kept_cells_are_bit_for_bit_those_of_a_fresh_run():
     cells = [cell for name in ("toy", "propositions", "non-convexity") for cell in cells_of(name)]
-    assert changed_cells(cells, Place(KEPT, KEPT, KEPT)) == []
+    assert changed_cells(cells, Place(KEPT, KEPT)) == []
 
 
 def test_a_cell_with_other_values_is_named_when_it_is_run_afresh(place, counted):

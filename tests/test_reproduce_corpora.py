@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from studies.paper import (  # noqa: E402
     corpus_cells,
     corpus_figures,
-    retraining_check,
+    loss_grid,
     setting_effects,
     utility_values,
     violations,
@@ -19,16 +19,17 @@ from studies.paper import (  # noqa: E402
 from studies.paper.cell_runs import run_cells  # noqa: E402
 from studies.paper.cell_store import Cell  # noqa: E402
 from studies.paper.paper_numbers import ATTACKERS, CORPORA, EPSILONS, METHODS  # noqa: E402
+from studies.paper.paper_reading import released  # noqa: E402
 from studies.paper.reproduction import Place  # noqa: E402
 from studies.paper.reproductions import REPRODUCTIONS  # noqa: E402
-from studies.paper.studied_corpus import StudiedCorpus, conditioned, tuned  # noqa: E402
+from studies.paper.studied_corpus import StudiedCorpus, trained  # noqa: E402
 
 from oddshift.base.errors import InvalidInput  # noqa: E402
 from oddshift.mechanisms.utility import expected_loss  # noqa: E402
 from oddshift.model.records import Split, assign_parts  # noqa: E402
 from worlds import ring, two_tiers  # noqa: E402
 
-SMALL = {"corpus": "ag_news", "documents": 60, "literal": False, "epochs": 2, "tuning_epochs": 1, "batch": 16}
+SMALL = {"corpus": "ag_news", "documents": 60, "epochs": 2, "batch": 16}
 SMALL |= {"width": 8, "candidates": 6, "observations": 40, "loop": {"rate": 5.0, "loss": 1.0, "first_step": 0.3}}
 RATES = ("rate", "null", "own")
 
@@ -58,11 +59,11 @@ def corpus():
 def place(tmp_path, corpus, monkeypatch):
     rng = np.random.default_rng(0)
     vectors = Words([f"other{k}" for k in range(30)], rng.normal(size=(30, 2)))
-    for module in (violations, corpus_figures, retraining_check, setting_effects, utility_values):
+    for module in (violations, corpus_figures, loss_grid, setting_effects, utility_values):
         monkeypatch.setattr(module, "studied", lambda settings, data, seed: corpus)
         if hasattr(module, "read_vectors"):
             monkeypatch.setattr(module, "read_vectors", lambda path: vectors)
-    return Place(tmp_path, tmp_path / "results", tmp_path / "work")
+    return Place(tmp_path, tmp_path / "results")
 
 
 def run(place, name, key, **own):
@@ -94,11 +95,11 @@ def shares(row):
     assert row["T"] > 0
 
 
-def test_a_surface_holds_rates_losses_and_temperatures(place, corpus):
+def test_a_surface_holds_rates_losses_and_the_network_that_chose(place, corpus):
     found = run(place, "table-violations", "ag_news-rnn-surface", kind="surface", attacker="rnn")
-    grid = np.asarray(found["rates"]["2.5"]["one"])
+    grid = np.asarray(found["rates"]["2.5"])
     assert grid.shape == (2, len(violations.GRID), len(violations.GRID))
-    assert set(found["temperatures"]) == {"one", "fitted", "matched"}
+    shares(found["chosen_by"])
     assert sum(found["shares"]) == pytest.approx(1.0)
     assert sum(found["weights"]) == pytest.approx(1.0)
     last = np.asarray(found["losses"])[:, -1] @ np.asarray(found["weights"])
@@ -150,16 +151,22 @@ def test_distributions_are_shares_of_all_triples(place):
     assert sum(beyond) == 0.0, "the exact single release of an mDP mechanism never exceeds its budget"
 
 
-def test_the_trade_off_has_pairs_of_scales_in_order(surfaces):
-    found = run(surfaces, "tradeoff", "ag_news", scales=[0.5, 1.0])
-    assert [point["scales"] for point in found["points"]] == [[0.5, 0.5], [0.5, 1.0], [1.0, 1.0]]
-    for point in found["points"]:
-        shares(point)
-    assert found["points"][0]["loss"] > found["points"][2]["loss"]
+def test_losses_of_three_ways_to_release_stand_over_the_grid_of_the_surfaces(place, corpus):
+    found = run(place, "tradeoff", "ag_news")
+    assert found["grid"] == list(violations.GRID)
+    drawn, remapped = (np.asarray(found["losses"][way]) for way in ("drawn", "remapped"))
+    assert drawn[0, 0] > drawn[-1, -1]
+    assert remapped[0, 0] < drawn[0, 0]
+    assert np.asarray(found["losses"]["repaired"])[0, 0] < drawn[0, 0]
+    certify, space = corpus.split.certify, corpus.split.fit.space
+    release = released(corpus.known((2.6, 2.6)), certify, [0, 2])
+    unit = space.points / np.linalg.norm(space.points, axis=1, keepdims=True)
+    pairs = zip(certify.points, release.outputs, strict=True)
+    assert drawn[-1, -1] == pytest.approx(np.mean([(1 - unit[x] @ unit[y]) / 2 for x, y in pairs]))
 
 
 def test_the_sweep_ends_where_the_release_tells_the_word(place, corpus):
-    found = run(place, "epsilon-sweep", "ag_news", base=5.0, epsilons=[0.5, 2.5, 5.0])
+    found = run(place, "epsilon-sweep", "ag_news", epsilons=[0.5, 2.5, 5.0])
     assert [row["epsilon"] for row in found["rows"]] == [0.5, 2.5, 5.0]
     exact = [row["exact"]["mean_mpl"] for row in found["rows"]]
     assert exact == sorted(exact)
@@ -181,7 +188,7 @@ def test_the_learning_curve_grows_with_its_share(place):
 
 def test_utility_stands_beside_outputs_and_a_constant_word(surfaces):
     found = run(surfaces, "utility", "ag_news", kind="corpus")
-    assert len(found["rows"]) == len(EPSILONS) * len(utility_values.RELEASED_METHODS)
+    assert len(found["rows"]) == len(ATTACKERS) * len(EPSILONS) * len(utility_values.RELEASED_METHODS)
     for row in found["rows"]:
         assert row["remapped_loss"] <= row["loss"] + 1e-9
         assert row["remapped_outputs"] <= row["outputs"] + 1e-9
@@ -202,7 +209,9 @@ def test_open_settings_are_varied_one_at_a_time(surfaces):
     found = run(surfaces, "open-settings", "ag_news", more_outputs=5)
     for row in found["rows"]:
         shares(row)
-    assert {row["setting"] for row in found["rows"]} == {"default", "network", "candidates", "prior", "outputs"}
+    assert {row["setting"] for row in found["rows"]} == {
+        "default", "network", "candidates", "prior", "outputs", "PII rule"
+    }  # fmt: skip
     assert next(row for row in found["rows"] if row["setting"] == "outputs")["value"] == "13"
     assert len(found["loops"]) == len(setting_effects.LOOPS)
     assert [curve[0] for curve in found["temperatures"]] == sorted(curve[0] for curve in found["temperatures"])
@@ -216,57 +225,32 @@ def test_a_mismatched_attacker_reads_through_other_vectors(place):
     assert found["rows"][0]["rules"] != found["rows"][1]["rules"]
 
 
-def test_a_literal_network_is_trained_from_nothing(corpus, place):
-    start = conditioned(corpus, "rnn", SMALL, 0, place)
-    known = corpus.known((2.5, 2.5))
-    literal = tuned(start, known, {**SMALL, "literal": True}, 0)
-    assert literal.settings.scale_range is None
-    assert len(literal.curve.train) == SMALL["epochs"]
-    assert len(tuned(start, known, SMALL, 0).curve.train) == SMALL["tuning_epochs"]
-    again = conditioned(corpus, "rnn", SMALL, 0, place)
-    assert again.fingerprint == start.fingerprint, "a network that was kept is not trained again"
-    conditioned(corpus, "rnn", {**SMALL, "batch": 8}, 0, place)
-    assert len(list(place.work.glob("*.safetensors"))) == 2, "other settings are another network, not a refusal"
-
-
-def test_networks_trained_on_and_from_nothing_are_read_on_the_same_release(surfaces):
-    found = run(surfaces, "table-violations", "ag_news-retrained-rnn", kind="retrained", attacker="rnn")
-    assert [row["method"] for row in found["rows"]] == list(retraining_check.CHECKED_METHODS)
-    for row in found["rows"]:
-        for way in ("tuned", "retrained"):
-            shares(row[way]["one"])
-        assert [row["tuned"]["one"][c] for c in ("null", "own")] == [
-            row["retrained"]["one"][c] for c in ("null", "own")
-        ]
-        assert row["tuned"]["cosine"] != row["retrained"]["cosine"], "two trainings, not one read twice"
-
-
-def test_nine_cells_are_checked_by_retraining():
-    cells = [c for c in corpus_cells.violation_cells(True, False, 3) if c.settings["kind"] == "retrained"]
-    assert len(cells) * len(retraining_check.CHECKED_METHODS) == 9
-    assert {cell.settings["attacker"] for cell in cells} == set(ATTACKERS)
+def test_a_network_serves_one_choice_of_budgets_and_is_the_same_when_trained_again(corpus):
+    first, again = (trained(corpus.known((2.5, 1.0)), "rnn", SMALL, 0) for _ in range(2))
+    assert first.settings.scale_range is None
+    assert len(first.curve.train) == SMALL["epochs"]
+    assert again.fingerprint == first.fingerprint
+    assert first.known.mechanism.tiers.scales == (2.5, 1.0)
 
 
 def test_sound_mode_reads_every_method_that_has_scales_of_its_own():
-    asked = [
-        c.settings["methods"] for c in corpus_cells.violation_cells(True, False, 3) if c.settings["kind"] == "sound"
-    ]
+    asked = [c.settings["methods"] for c in corpus_cells.violation_cells(True, 3) if c.settings["kind"] == "sound"]
     assert len(asked) == len(CORPORA)
     assert all(set(methods) == set(METHODS) - set(violations.SHARED_METHODS) for methods in asked)
 
 
 def test_the_three_corpora_have_one_layout_and_one_schedule_at_the_small_scale():
-    shared = ("candidates", "epochs", "tuning_epochs", "width")
-    by_corpus = {corpus: corpus_cells.corpus_settings(corpus, True, False) for corpus in CORPORA}
+    shared = ("candidates", "epochs", "width")
+    by_corpus = {corpus: corpus_cells.corpus_settings(corpus, True) for corpus in CORPORA}
     assert len({tuple(settings[key] for key in shared) for settings in by_corpus.values()}) == 1
     assert {corpus: settings["observations"] for corpus, settings in by_corpus.items()} == corpus_cells.OBSERVATIONS
     part = np.bincount(assign_parts(np.arange(by_corpus["imdb"]["documents"]), by_corpus["imdb"]["fractions"],
                                     np.random.default_rng(0)))  # fmt: skip
-    assert part.tolist() == [1_200, 150, 300]
+    assert part.tolist() == [600, 75, 150]
 
 
 def test_a_missing_corpus_is_one_line(tmp_path):
-    place = Place(tmp_path / "none", tmp_path / "results", tmp_path / "work")
+    place = Place(tmp_path / "none", tmp_path / "results")
     for name, found in REPRODUCTIONS.items():
         cells = [cell for cell in found.cells(reproduction_options()) if cell.files]
         if cells:
@@ -285,6 +269,6 @@ def reproduction_options():
 
 
 def test_settings_of_a_cell_do_not_change_those_of_others():
-    before = replace(corpus_cells.violation_cells(True, False, 1)[0])
-    corpus_cells.sweep_cells(True, False, 1)
-    assert corpus_cells.violation_cells(True, False, 1)[0] == before
+    before = replace(corpus_cells.violation_cells(True, 1)[0])
+    corpus_cells.sweep_cells(True, 1)
+    assert corpus_cells.violation_cells(True, 1)[0] == before

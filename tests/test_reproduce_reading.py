@@ -158,11 +158,10 @@ def test_cells_of_corpora_name_their_files_and_settings():
         corpus_cells.mismatch_cells,
         corpus_cells.open_cells,
     ):
-        for cell in make(True, False, 2):
+        for cell in make(True, 2):
             assert f"{cell.settings['corpus']}.csv" in cell.files
             assert "glove.6B.100d.npz" in cell.files
             assert cell.settings["documents"] <= corpus_cells.FULL_DOCUMENTS[cell.settings["corpus"]]
-        assert [cell.settings for cell in make(True, False, 2)] != [cell.settings for cell in make(False, False, 2)]
-        assert all(cell.settings["literal"] for cell in make(False, True, 1))
-    table = corpus_cells.violation_cells(True, False, 3)
-    assert len(table) == 3 * (3 + 9 + 1) + 3
+        assert [cell.settings for cell in make(True, 2)] != [cell.settings for cell in make(False, 2)]
+    table = corpus_cells.violation_cells(True, 3)
+    assert len(table) == 3 * (3 + 30 + 1)

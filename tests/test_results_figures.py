@@ -9,15 +9,16 @@ from studies.paper.claims_table import CLAIM_SHARES, claims_section
 from studies.paper.compared_plots import MirrorPlot, SlopePlot
 from studies.paper.corpus_cells import (
     FULL_DOCUMENTS,
-    RETRAINED_CORPUS,
+    PAIRED,
+    PAIRED_SEEDS,
     SMALL_DOCUMENTS,
     corpus_cell,
     corpus_settings,
     mismatch_cells,
-    tradeoff_cells,
     utility_cells,
     violation_cells,
 )
+from studies.paper.fronts import WAYS, fronts, reached
 from studies.paper.open_points import OUR_DEFAULTS, open_section
 from studies.paper.other_weights import RATE_WEIGHTS, replayed_loops, weights_compared
 from studies.paper.page_blocks import Linked, TableBlock, anchor, cells_title, linked_files
@@ -50,7 +51,7 @@ from studies.paper.results_figures import (
 )
 from studies.paper.table_figures import dumbbells, exponents, temperatures
 
-from finished_cells import finished, network_cell, results_of, sound_cell
+from finished_cells import finished, front_cells, network_cell, results_of, sound_cell
 from oddshift.app.report.figures import SHAPES, LinePlot
 from oddshift.app.report.markup import NARROW, WIDE
 
@@ -174,7 +175,7 @@ def table_cell(corpus="ag_news", attacker="rnn", seed=0):
         row |= {"scales": [0.5, 1.0], "loss": 0.25}
     made.values["temperature_curve"] = [[0.1, 0.5, 0.4, 0.45], [1.0, 0.2, 0.1, 0.15]]
     made.values["size"] = {"documents": [6, 2, 2], "positions": [30, 9, 9], "words": [20, 10]}
-    settings = corpus_settings(corpus, small=True, literal=False)
+    settings = corpus_settings(corpus, small=True)
     loop = {"rate": 5.0, "loss": 1.0, "first_step": 0.3}
     return finished(made.name, made.key, made.values, seed, **{**settings, **made.settings, "loop": loop})
 
@@ -236,22 +237,47 @@ def test_a_transition_outside_the_sweep_is_not_drawn(transition, is_marked):
     assert all(("ε* =" in figure.draw(WIDE, "x")) == is_marked for figure in both)
 
 
-def test_every_pair_of_scales_is_a_dot_with_its_controls():
-    points = [{"loss": 0.1 * k, "rate": 0.2, "own": 0.1, "null": 0.05} for k in range(4)]
-    size = {"documents": [1_200, 150, 450]}
-    (figure,) = tradeoff(results_of(finished("tradeoff", "amazon", {"points": points, "size": size})))
+def test_every_pair_of_scales_is_a_dot_for_each_way_to_release():
+    (figure,) = tradeoff(results_of(*front_cells()))
     assert figure.says.endswith("1,200 documents to fit.")
-    assert figure.says.startswith("4 pairs of scales")
-    assert len(figure.rows) == 12
+    assert figure.says.startswith("100 pairs of scales")
+    assert len(figure.rows) == 300
+    ends = {row[0]: row[1:] for row in figure.rows}
+    assert set(ends) == set(WAYS.values())
+
+
+def test_a_front_says_what_a_reduction_costs_and_what_is_reached_for_nearly_nothing():
+    found = fronts(results_of(*front_cells()))
+    assert [front.place for front in found] == [("amazon", "transformer", e) for e in EPSILONS]
+    front = found[1]
+    assert front.falls
+    steps = 2.5 - 0.26  # from ε to the end of the grid
+    assert front.reduction(1.0, "drawn") == pytest.approx(100 * 0.04 * steps)
+    assert front.price(100 * 0.04 * steps - 1e-6, "drawn") == pytest.approx(0.3 / 2.34 * steps)
+    assert front.price(100.0, "drawn") is None
+    assert front.reduction(0.02, "drawn") <= front.reduction(0.02, "remapped") < front.reduction(0.02, "repaired")
+    assert reached(found, 0.2) == [True] * 3, "the repaired one loses nearly nothing"
+    assert reached(found, 0.9) == [False] * 3
+    flat = fronts(results_of(*front_cells(slope=0.0)))
+    assert [front.falls for front in flat] == [False] * 3
 
 
 def test_losses_are_those_of_the_middle_budget():
     rows = [
-        {"epsilon": e, "method": m, "loss": e / 10, "remapped_loss": 0.1, "outputs": 100.0, "remapped_outputs": 9.0}
+        {
+            "attacker": "lstm",
+            "epsilon": e,
+            "method": m,
+            "loss": e / 10,
+            "remapped_loss": 0.1,
+            "outputs": 100.0,
+            "remapped_outputs": 9.0,
+        }
         for e in EPSILONS
         for m in ("EM", "AmPL")
     ]
     (figure,) = utility(results_of(finished("utility", "imdb", {"rows": rows, "constant_word": 0.3})))
+    assert "IMDB, LSTM" in figure.title
     assert figure.rows == [[method, "0.2500", "0.1000"] for method in ("EM", "AmPL", "AmPL-U")]
     drawn = figure.draw(WIDE, "x")
     assert drawn.count('class="tickmark"') == 3 * 3 * 2, "a bracket of three lines around each bar"
@@ -325,7 +351,7 @@ def test_the_table_of_claims_has_a_row_for_each_and_counts_its_verdicts():
 
 def test_corpora_that_were_not_run_say_so_in_the_table_of_violations():
     section = violations_section(results_of(table_cell(seed=0), table_cell(seed=1)))
-    assert list(tables_of(section)) == ["AG News"]
+    assert list(tables_of(section)) == ["AG News", "The temperature that the printed numbers ask for"]
     assert {"IMDB: not run.", "Amazon: not run.", "Sound mode: not run."} <= set(map(str, section.blocks))
     rows = tables_of(section)["AG News"].rows
     assert len(rows) == 15  # five methods at three budgets
@@ -352,7 +378,7 @@ def surface_cell(rate_slope=0.05, loss_slope=-0.1):
     by_budget = rate_slope * np.stack([np.broadcast_to(grid[:, None], (3, 3)), np.broadcast_to(grid, (3, 3))])
     values = {
         "grid": list(grid), "line": list(grid), "shares": [0.5, 0.5], "weights": [0.5, 0.5],
-        "rates": {f"{e:g}": {"one": by_budget} for e in EPSILONS}, "losses": [0.4 + loss_slope * grid] * 2,
+        "rates": {f"{e:g}": by_budget for e in EPSILONS}, "losses": [0.4 + loss_slope * grid] * 2,
     }  # fmt: skip
     return finished("table-violations", "imdb-rnn-surface", values, kind="surface", corpus="imdb", attacker="rnn")
 
@@ -403,7 +429,7 @@ def test_the_watched_row_is_shown_at_several_temperatures_with_its_range():
 def test_every_cell_is_listed_with_its_command_and_what_was_not_run_is_named():
     found = results_of(finished("toy", "exact", {}), finished("utility", "imdb", {}))
     section, absent = origin_section(found), absent_section(found)
-    assert section.blocks[0].startswith("2 cells, 0 CPU minutes in all (AG News 0.0, IMDB 0.0, Amazon 0.0). ")
+    assert section.blocks[0].startswith("2 cells, 0 CPU minutes in all (AG News 0.0, IMDB 0.0, Amazon 0.0).")
     assert absent.blocks[0].startswith("Not run at all: ")
     assert "toy" not in absent.blocks[0].replace("Not run at all: ", "").split(", ")
     assert {"the paper's future work", "only in commented-out text"} <= {row[0] for row in absent.blocks[1].rows}
@@ -416,17 +442,22 @@ def test_every_cell_is_listed_with_its_command_and_what_was_not_run_is_named():
 
 def test_cells_of_the_table_come_in_an_order_in_which_each_finds_what_it_needs():
     """A network reads the surface of its corpus, so surfaces come first."""
-    cells = violation_cells(small=True, literal=False, seeds=2)
+    cells = violation_cells(small=True, seeds=2)
     for corpus in CORPORA:
         kinds = [cell.settings["kind"] for cell in cells if cell.settings["corpus"] == corpus]
-        checked = ["retrained"] * 3 if corpus == RETRAINED_CORPUS else []
-        assert kinds == ["surface"] * 3 + ["network"] * 6 + ["sound", *checked]
+        assert kinds == ["surface"] * 3 + ["network"] * 30 + ["sound"]
+        pairs = [
+            cell
+            for cell in cells
+            if cell.settings["corpus"] == corpus and cell.settings.get("methods") == PAIRED["methods"]
+        ]
+        assert {cell.seed for cell in pairs} == set(range(2, PAIRED_SEEDS))
     assert len({cell.key for cell in cells}) == len(cells)
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_the_small_scale_reads_fewer_documents(corpus):
-    small, full = (corpus_settings(corpus, small=is_small, literal=False) for is_small in (True, False))
+    small, full = (corpus_settings(corpus, small=is_small) for is_small in (True, False))
     assert small["documents"] == SMALL_DOCUMENTS[corpus] < FULL_DOCUMENTS[corpus] == full["documents"]
     assert small["epochs"] < full["epochs"] == 50
     for scale in (small, full):
@@ -435,19 +466,10 @@ def test_the_small_scale_reads_fewer_documents(corpus):
 
 
 def test_a_cell_of_a_corpus_names_every_file_that_it_reads():
-    made = corpus_cell("utility", "imdb", corpus_settings("imdb", small=True, literal=False), others=("more.npz",))
+    made = corpus_cell("utility", "imdb", corpus_settings("imdb", small=True), others=("more.npz",))
     assert made.files[0] == "imdb.csv"
     assert made.files[-1] == "more.npz"
-    vocabulary = next(cell for cell in utility_cells(small=True, literal=False, seeds=1) if cell.key == "vocabulary")
+    vocabulary = next(cell for cell in utility_cells(small=True, seeds=1) if cell.key == "vocabulary")
     assert "csv" not in " ".join(vocabulary.files)
-    assert all(
-        any("minilm" in file for file in cell.files) for cell in mismatch_cells(small=True, literal=False, seeds=1)
-    )
-    assert [cell.settings["attacker"] for cell in mismatch_cells(small=True, literal=False, seeds=1)] == list(ATTACKERS)
-
-
-def test_the_scales_of_a_tradeoff_are_those_of_the_paper():
-    for is_small in (True, False):
-        for cell in tradeoff_cells(small=is_small, literal=False, seeds=1):
-            scales = cell.settings["scales"]
-            assert scales == pytest.approx([0.1 * k for k in range(1, 11)])
+    assert all(any("minilm" in file for file in cell.files) for cell in mismatch_cells(small=True, seeds=1))
+    assert [cell.settings["attacker"] for cell in mismatch_cells(small=True, seeds=1)] == list(ATTACKERS)

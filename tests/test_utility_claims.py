@@ -21,7 +21,7 @@ NOTHING = results_of()
 
 def utility_cell(corpus, loss=0.3, outputs=500.0, remapped_outputs=400.0):
     rows = [
-        {"method": method, "epsilon": epsilon, "loss": loss + shift, "remapped_loss": 0.1,
+        {"attacker": "rnn", "method": method, "epsilon": epsilon, "loss": loss + shift, "remapped_loss": 0.1,
          "outputs": outputs, "remapped_outputs": remapped_outputs}
         for method, shift in (("AmPL", 0.2), ("EM", 0.0))
         for epsilon, shift in ((2.4, shift + 0.05), (2.5, shift))
@@ -113,10 +113,11 @@ def test_every_loss_stands_next_to_its_outputs_and_a_constant_word():
         row["scales"] = [0.5, 1.0]
     for reading in made.values["readings_of_ampl_1"].values():
         reading["scales"] = [0.5, 1e4]
-    losses, vocabularies, readings = tables(made)
+    losses, whole, vocabularies, readings = tables(made)
+    assert whole == "EM over all documents: not run."
     assert vocabularies == "Losses by vocabulary and prior: not run."
     assert len(losses.rows) == 4
-    assert losses.rows[-1][:-1] == ["IMDB", "2.5", "EM", "0.5, 1", "0.300", "0.100", "1,234", "3.2", "0.250"]
+    assert losses.rows[-1][:-1] == ["IMDB", "RNN", "2.5", "EM", "0.5, 1", "0.300", "0.100", "1,234", "3.2", "0.250"]
     assert losses.rows[0][-1][0].href == "utility/imdb.json"
     assert [row[2] for row in readings.rows] == [
         "0.5, in the clear: 0.410",
@@ -127,4 +128,4 @@ def test_every_loss_stands_next_to_its_outputs_and_a_constant_word():
 
 
 def test_without_cells_the_tables_of_utility_say_so():
-    assert [text.endswith("not run.") for text in tables()] == [True] * 3
+    assert [text.endswith("not run.") for text in tables()] == [True] * 4

@@ -61,7 +61,7 @@ def reproduce(
     if family not in {EVERYTHING, *REPRODUCTIONS}:
         raise InvalidInput(f"{name!r}, expected one of {', '.join([*REPRODUCTIONS, EVERYTHING, PAGE, *studies])}")
     options = ReproductionOptions(scale=scale, seeds=seeds, start=start)  # type: ignore[arg-type]
-    place = Place(data or data_folder(), out, out / ".work")
+    place = Place(data or data_folder(), out)
     names = list(REPRODUCTIONS) if family == EVERYTHING else [family]
     if check:
         _check(names, options, place, as_json)

@@ -10,16 +10,13 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.paper import fit_paper
-from oddshift.attackers.reconstruction import PaperSettings
 from studies.paper.cell_store import Cell
 from studies.paper.layouts import LayoutShifts
 from studies.paper.paper_numbers import ATTACKERS
-from studies.paper.paper_reading import Read, exact_row, layout_size, read
+from studies.paper.paper_reading import exact_row, layout_size, read
 from studies.paper.reproduction import Place
-from studies.paper.search_surface import Surface
-from studies.paper.studied_corpus import StudiedCorpus, conditioned, schedule_of, studied, tuned
-from studies.paper.violations import sizes, stored_surface
+from studies.paper.studied_corpus import StudiedCorpus, studied, trained
+from studies.paper.violations import budget_reading, sizes
 
 BINS = 60
 SPAN = 6.0
@@ -29,10 +26,8 @@ SPAN = 6.0
 def distributions(cell: Cell, place: Place) -> dict[str, Any]:
     """mPL of the three networks at T = 1, of both controls, and of the exact single release, at ε = 2.5."""
     corpus, found = studied(cell.settings, place.data, cell.seed), {}
-    known = corpus.known((2.5, 2.5))
     for architecture in ATTACKERS:
-        start = conditioned(corpus, architecture, cell.settings, cell.seed, place)
-        reading = _read(corpus, tuned(start.against(known), known, cell.settings, cell.seed), (2.5, 2.5), cell)
+        reading = budget_reading(corpus, architecture, (2.5, 2.5), cell)
         found[architecture] = {"counts": _histogram(reading.network), **reading.at(2.5, 1.0), "fitted": reading.fitted}
         controls = {
             "null": _histogram(reading.null),
@@ -48,36 +43,11 @@ def _histogram(shifts: LayoutShifts) -> list[float]:
     return [float(share) for share in -np.diff([1.0, *shifts.beyond(edges), 0.0])]
 
 
-def _read(corpus: StudiedCorpus, network: Any, budgets: tuple[float, float], cell: Cell, base: float = 2.6) -> Read:
-    known = corpus.known(budgets, base)
-    return read(network, known, corpus.split.certify, corpus.split.select, layout_size(cell.settings), seed=cell.seed)
-
-
-def tradeoff(cell: Cell, place: Place) -> dict[str, Any]:
-    """Violation ratio and expected loss over pairs of scales at ε = 2.5, one Transformer for all of them."""
-    corpus, epsilon = studied(cell.settings, place.data, cell.seed), 2.5
-    surface = stored_surface(corpus.name, "transformer", place)
-    network = conditioned(corpus, "transformer", cell.settings, cell.seed, place)
-    line, points = Surface.of(surface, epsilon, "one"), []
-    for first in cell.settings["scales"]:
-        for second in cell.settings["scales"]:
-            if first > second:
-                continue
-            budgets = (first * epsilon, second * epsilon)
-            reading = _read(corpus, network.against(corpus.known(budgets)), budgets, cell)
-            loss = float(line.loss(np.array(budgets)) @ line.weights)
-            points.append({"scales": [first, second], "loss": loss, **reading.at(epsilon, 1.0)})
-    return {"epsilon": epsilon, "points": points, **sizes(corpus)}
-
-
 def epsilon_sweep(cell: Cell, place: Place) -> dict[str, Any]:
     """Mean mPL and violation ratio of an RNN over ε, of both controls, and of the exact single release."""
-    corpus, base = studied(cell.settings, place.data, cell.seed), float(cell.settings["base"])
-    network = conditioned(corpus, "rnn", cell.settings, cell.seed, place)
-    rows = []
+    corpus, rows = studied(cell.settings, place.data, cell.seed), []
     for epsilon in cell.settings["epsilons"]:
-        known = corpus.known((epsilon, epsilon), base)
-        reading = _read(corpus, network.against(known), (epsilon, epsilon), cell, base)
+        reading = budget_reading(corpus, "rnn", (epsilon, epsilon), cell)
         rows.append(
             {
                 "epsilon": epsilon,
@@ -105,9 +75,9 @@ def learning_curve(cell: Cell, place: Place) -> dict[str, Any]:
     for share in cell.settings["shares"]:
         part = corpus.split.fit.take(np.sort(order[: max(8, round(share * len(order)))]))
         known = knowledge(everything.mechanism, everything.tiers, part)
-        settings = PaperSettings(architecture="lstm", width=int(cell.settings["width"]))
-        network = fit_paper(known, settings, schedule_of(cell.settings, "epochs", cell.seed))
-        reading = _read(corpus, network, (2.5, 2.5), cell)
+        network = trained(known, "lstm", cell.settings, cell.seed)
+        certify, select = corpus.split.certify, corpus.split.select
+        reading = read(network, everything, certify, select, layout_size(cell.settings), seed=cell.seed)
         rows.append(
             {
                 "share": share,

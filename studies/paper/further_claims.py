@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -54,6 +53,7 @@ def saturation(results: Results) -> PaperClaim:
         controls="the cosine needs no T",
         verdict=HOLDS if near and all(near.values()) else UNKNOWN,
         reason=_enough_said(near),
+        settles="" if near and all(near.values()) else "curves over as many documents as the paper had",
         files=results.files("learning-curve"),
     )
 
@@ -67,7 +67,7 @@ def _enough_said(near: dict[str, bool]) -> str:
         for wanted, says in ((True, "It is within 3 % of that of all on"), (False, "It is further below on"))
         if wanted in near.values()
     ]
-    still = "" if all(near.values()) else " A curve that still rises at our few documents may be flat at the paper's."
+    still = "" if all(near.values()) else " A curve that still rises at our documents may be flat at the paper's."
     return f"{'. '.join(parts)}.{still}"
 
 
@@ -110,14 +110,11 @@ SHOWN_EPSILONS = (1.0, 2.0, 3.0, 5.0)
 
 
 def cliff(results: Results) -> PaperClaim:
-    """Mean mPL is low up to 2, rises until 3.1 and saturates."""
+    """Mean mPL is low up to 2, rises until 3.1 and saturates: most of its whole rise then lies in between."""
     found = {name: values for corpus, name in CORPORA.items() if (values := results.values("epsilon-sweep", corpus))}
     low, high = paper_text("epsilon_sweep")["transition"]
-    steepest = {
-        rule: [_steepest([(row["epsilon"], row[rule]["mean_mpl"]) for row in v["rows"]]) for v in found.values()]
-        for rule in ("one", "fitted")
-    }
-    inside = {rule: [low <= middle <= high for middle in middles] for rule, middles in steepest.items()}
+    shares = {rule: [_share_inside(v, rule, (low, high)) for v in found.values()] for rule in RULES}
+    inside = {rule: [share > 0.5 for share in mine] for rule, mine in shares.items()}
     controls = []
     for name, values in found.items():
         at = next(row["one"] for row in values["rows"] if row["epsilon"] == 2.5)
@@ -130,13 +127,14 @@ def cliff(results: Results) -> PaperClaim:
         else NOT_RUN,
         controls=f"beyond ε at 2.5: {'; '.join(controls)}" if controls else NOT_RUN,
         verdict=_cliff_verdict(inside) if found else UNKNOWN,
-        reason=_steepness_said(found, steepest) if found else "Its cells were not run.",
+        reason=_steepness_said(found, shares) if found else "Its cells were not run.",
+        settles="" if _cliff_verdict(inside) != UNKNOWN else "the T of the printed figure",
         files=results.files("epsilon-sweep"),
     )
 
 
 def _cliff_verdict(inside: Mapping[str, list[bool]]) -> str:
-    """Where the mean rises most, corpus by corpus: the rules for T must agree, since the paper does not state T."""
+    """The rules for T must agree, since the paper does not state T: on all corpora it lies there, or not on all."""
     told = {all(each) for each in inside.values()}
     return UNKNOWN if len(told) > 1 else HOLDS if told == {True} else FAILS
 
@@ -150,35 +148,26 @@ def _swept(name: str, values: Mapping[str, Any]) -> str:
     return f"{name} {one} at T = 1, {fitted} at the fitted T"
 
 
-def _steepness_said(found: Mapping[str, Mapping[str, Any]], steepest: Mapping[str, list[float]]) -> str:
-    one, fitted = (", ".join(f"{middle:g}" for middle in steepest[rule]) for rule in ("one", "fitted"))
-    inside = ", ".join(f"{_share_inside(values):.0%}" for values in found.values())
+RULES = {"one": "at T = 1", "fitted": "at the fitted T", "exact": "of the exact single release, which has no T"}
+"""What the mean is taken of."""
+
+
+def _steepness_said(found: Mapping[str, Mapping[str, Any]], shares: Mapping[str, list[float]]) -> str:
+    said = "; ".join(f"{', '.join(f'{share:.0%}' for share in shares[rule])} {name}" for rule, name in RULES.items())
     stars = ", ".join(f"{values['transition']:.2f}" for values in found.values())
-    little = max(_risen(values) for values in found.values())
     return (
-        f"The mean rises most at ε = {one} at T = 1, by at most {little:.0%} from 2 to 3, and at {fitted} at the "
-        f"fitted T, where {inside} of its whole rise lies between 2 and 3. One release begins to tell the word at ε* "
-        f"= 2 ln|Y| / mean distance = {stars} ({', '.join(found)}): a property of vocabulary and metric."
+        f"A cliff has most of the whole rise of the mean in it; between its ends lies ({', '.join(found)}) {said}. One "
+        f"release begins to tell the word at ε* = 2 ln|Y| / mean distance = {stars}: a property of vocabulary and "
+        "metric."
     )
 
 
-def _risen(values: Mapping[str, Any]) -> float:
-    """By how much the mean at T = 1 is larger at ε = 3 than at 2."""
-    points = {row["epsilon"]: float(row["one"]["mean_mpl"]) for row in values["rows"]}
-    return points[3.0] / points[2.0] - 1.0 if points[2.0] else 0.0
-
-
-def _share_inside(values: Mapping[str, Any]) -> float:
-    """How much of the rise of the mean at the fitted T, from the first ε to the last, lies between 2 and 3."""
-    points = {row["epsilon"]: float(row["fitted"]["mean_mpl"]) for row in values["rows"]}
-    whole = max(points.values()) - min(points.values())
-    return (points[3.0] - points[2.0]) / whole if whole else 0.0
-
-
-def _steepest(points: list[tuple[float, float]]) -> float:
-    """The middle of the step of ε over which the mean rises most."""
-    steps = [(b[1] - a[1], (a[0] + b[0]) / 2) for a, b in pairwise(points)]
-    return max(steps)[1]
+def _share_inside(values: Mapping[str, Any], rule: str, ends: tuple[float, float]) -> float:
+    """How much of the rise of the mean, from its least to its largest, lies between two budgets."""
+    points = [(row["epsilon"], float(row[rule]["mean_mpl"])) for row in values["rows"]]
+    low, high = np.interp(ends, *zip(*points, strict=True))
+    whole = max(mean for _, mean in points) - min(mean for _, mean in points)
+    return float(high - low) / whole if whole else 0.0
 
 
 def low_side(results: Results) -> PaperClaim:

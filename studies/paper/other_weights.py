@@ -45,7 +45,7 @@ def replayed_loops(results: Results, weights: Sequence[float] = RATE_WEIGHTS) ->
             if values is None:
                 continue
             for epsilon in EPSILONS:
-                surface = Surface.of(values, epsilon, "one")
+                surface = Surface.of(values, epsilon)
                 found += [_replayed_loop((corpus, attacker), surface, epsilon, weight) for weight in weights]
     return found
 

@@ -79,19 +79,35 @@ class Results:
 
     @cached_property
     def table(self) -> dict[TablePlace, list[Mapping[str, Any]]]:
-        """Rows of the table of violations by corpus, attacker, ε and method, one for each seed."""
+        """Rows of the table of violations by corpus, attacker, ε and method, one for each seed of all methods."""
+        return self._rows(self.whole_networks())
+
+    @cached_property
+    def paired(self) -> dict[TablePlace, list[Mapping[str, Any]]]:
+        """The same with the seeds in which only some methods were run."""
+        return self._rows(self._networks)
+
+    @property
+    def _networks(self) -> list[FinishedCell]:
+        cells = [c for c in self.cells["table-violations"].values() if c.settings["kind"] == "network"]
+        return sorted(cells, key=lambda cell: cell.seed)
+
+    def _rows(self, cells: Sequence[FinishedCell]) -> dict[TablePlace, list[Mapping[str, Any]]]:
         found: dict[TablePlace, list[Mapping[str, Any]]] = {}
-        for cell in self.cells["table-violations"].values():
-            if cell.settings["kind"] == "network":
-                for row in cell.values["rows"]:
-                    place = (
-                        str(cell.settings["corpus"]),
-                        str(cell.settings["attacker"]),
-                        row["epsilon"],
-                        row["method"],
-                    )
-                    found.setdefault(place, []).append(row)
+        for cell in cells:
+            corpus, attacker = str(cell.settings["corpus"]), str(cell.settings["attacker"])
+            for row in cell.values["rows"]:
+                found.setdefault((corpus, attacker, row["epsilon"], row["method"]), []).append(row)
         return found
+
+    def whole_networks(self, corpus: str = "", attacker: str = "") -> list[FinishedCell]:
+        """The cells of the table, seed by seed, without those in which only some methods were run."""
+        whole = [cell for cell in self._networks if "methods" not in cell.settings]
+        return [cell for cell in whole if cell.key.startswith(f"{corpus}-{attacker}" if corpus else "")]
+
+    def rates(self, place: TablePlace) -> list[float]:
+        """Ratios at T = 1 by seed, in percent, of all seeds in which the method was run."""
+        return [100 * float(row["rules"]["one"]["rate"]) for row in self.paired.get(place, ())]
 
     def mean(self, place: TablePlace, rule: str, what: str) -> float | None:
         """The mean over seeds of a number of a row, in percent; None where it was not run."""

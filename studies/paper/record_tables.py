@@ -38,7 +38,20 @@ def _records(results: Results, layout: str) -> Block:
                 found.setdefault((row["epsilon"], row["attacker"], method), []).append(values)
     files = linked_seeds([cell.file for cell in cells])
     rows = [_record_row(place, values, files) for place, values in found.items()]
-    head = ("ε", "network", "method", "paper", "scale", "exact ε", "exact", "fitted T", "matched T", "null", "own")
+    head = (
+        "ε",
+        "network",
+        "method",
+        "paper",
+        "scale",
+        "exact ε",
+        "exact",
+        "T = 1",
+        "fitted T",
+        "matched T",
+        "null",
+        "own",
+    )
     return TableBlock(title, (*head, "cells"), rows)
 
 
@@ -56,6 +69,7 @@ def _record_row(place: tuple[float, str, str], values: Sequence[Mapping[str, Any
         ", ".join(f"{scale:g}" for scale in sorted({v["scale"] for v in values})),
         f"{max(v['exact_epsilon'] for v in values):.4f}",
         f"{100 * max(v['exact']['rate'] for v in values):.2f}",
+        mean("one", "rate"),
         mean("fitted", "rate"),
         mean("matched", "rate"),
         mean("matched", "null"),

@@ -18,14 +18,13 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class ReproductionOptions:
-    """How much is computed: the scale, the number of seeds, whether every network is retrained, and which cells.
+    """How much is computed: the scale, the number of seeds, and which cells.
 
     `start` is what the keys of the cells must start with, such as the name of a corpus.
     """
 
     scale: ReproductionScale = "small"
     seeds: int = 3
-    literal: bool = False
     start: str = ""
 
     def __post_init__(self) -> None:
@@ -36,11 +35,10 @@ class ReproductionOptions:
 
 @dataclass(frozen=True)
 class Place:
-    """Where data is read, where finished cells are, and where networks in training are kept."""
+    """Where data is read, and where finished cells are."""
 
     data: Path
     results: Path
-    work: Path
 
 
 @dataclass(frozen=True)

@@ -57,10 +57,9 @@ def _wdbc(cell: Cell, place: Place) -> Values:
 
 
 def _violations(cell: Cell, place: Place) -> Values:
-    from studies.paper.retraining_check import retraining_check
     from studies.paper.violations import violations
 
-    return retraining_check(cell, place) if cell.settings["kind"] == "retrained" else violations(cell, place)
+    return violations(cell, place)
 
 
 def _figure(name: str) -> Callable[[Cell, Place], Values]:
@@ -81,6 +80,12 @@ def _utility(cell: Cell, place: Place) -> Values:
     return utility_values(cell, place)
 
 
+def _losses(cell: Cell, place: Place) -> Values:
+    from studies.paper.loss_grid import loss_grid
+
+    return loss_grid(cell, place)
+
+
 def _mismatch(cell: Cell, place: Place) -> Values:
     from studies.paper.setting_effects import embedding_mismatch
 
@@ -93,8 +98,8 @@ def _open(cell: Cell, place: Place) -> Values:
     return open_settings(cell, place)
 
 
-def _on_corpora(make: Callable[[bool, bool, int], list[Cell]]) -> Callable[[ReproductionOptions], list[Cell]]:
-    return lambda options: make(options.scale == "small", options.literal, options.seeds)
+def _on_corpora(make: Callable[[bool, int], list[Cell]]) -> Callable[[ReproductionOptions], list[Cell]]:
+    return lambda options: make(options.scale == "small", options.seeds)
 
 
 TRAINED = ("torch", "spacy")
@@ -132,7 +137,10 @@ REPRODUCTIONS: dict[str, Reproduction] = {
         "utility loss with and without remapping", _on_corpora(cells.utility_cells), _utility, TRAINED
     ),
     "tradeoff": Reproduction(
-        "violation ratio against utility loss", _on_corpora(cells.tradeoff_cells), _figure("tradeoff"), TRAINED
+        "the losses of every choice of budgets",
+        _on_corpora(cells.tradeoff_cells),
+        _losses,
+        TRAINED,
     ),
     "epsilon-sweep": Reproduction(
         "mean mPL and violation ratio over epsilon", _on_corpora(cells.sweep_cells), _figure("epsilon_sweep"), TRAINED

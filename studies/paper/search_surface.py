@@ -1,6 +1,7 @@
 """The surface that AmPL searches: violation ratios over budgets of PII and PoII, and the loop replayed on it.
 
-The ratios are those of one network for all budgets; in between they are interpolated. The loop is the paper's objective
+The ratios are those of networks trained from nothing, one for each point of the grid; between them they are
+interpolated. The loop is the paper's objective
 λ_1·rate + λ_2·loss under our steps (docs/adapt.md), so that every method and every λ is replayed at no further cost.
 """
 
@@ -36,25 +37,29 @@ class Surface:
     weights: FloatArray
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], epsilon: float, rule: str) -> Surface:
-        """From the values of a stored surface, for one ε and one rule of the temperature."""
-        rates = np.asarray(values["rates"][f"{epsilon:g}"][rule], dtype=np.float64)
+    def of(cls, values: Mapping[str, Any], epsilon: float) -> Surface:
+        """From the values of a stored surface, for one ε; its ratios are those at T = 1."""
+        rates = np.asarray(values["rates"][f"{epsilon:g}"], dtype=np.float64)
         arrays = (np.asarray(values[key], dtype=np.float64) for key in ("shares", "line", "losses", "weights"))
         return cls(np.asarray(values["grid"], dtype=np.float64), rates, *arrays)
 
     def rate(self, budgets: FloatArray) -> FloatArray:
         """The rate of every tier at some budgets, between grid points linear in each of them."""
-        by_first = np.array([[np.interp(budgets[1], self.grid, row) for row in table] for table in self.rates])
-        return np.array([np.interp(budgets[0], self.grid, column) for column in by_first])
+        return np.array([between(self.grid, table, budgets) for table in self.rates])
 
     def loss(self, budgets: FloatArray) -> FloatArray:
         """The expected cosine loss of every tier at some budgets."""
         return np.array([np.interp(b, self.line, row) for b, row in zip(budgets, self.losses, strict=True)])
 
 
+def between(grid: FloatArray, table: FloatArray, budgets: FloatArray) -> float:
+    """A table over pairs of budgets, linear in each of them between the points of the grid."""
+    return float(np.interp(budgets[0], grid, [np.interp(budgets[1], grid, row) for row in table]))
+
+
 @dataclass(frozen=True)
 class LoopWeights:
-    """λ_1, λ_2 and the first step of a replay: the paper states none of them.
+    """λ_1, λ_2, the first step of a replay, and the scale at which it starts: the paper states none of them.
 
     With λ_1 = λ_2 the loss outweighs the rate and AmPL stays at EM; the defaults are where it ends between EM and the
     smallest scales.
@@ -63,10 +68,11 @@ class LoopWeights:
     rate: float = 5.0
     loss: float = 1.0
     first_step: float = 0.3
+    start: float = 1.0
 
 
 def replayed(surface: Surface, epsilon: float, method: str, weights: LoopWeights | None = None) -> tuple[float, float]:
-    """The scales that a method ends at for one ε; EM and AmPL-U stay at 1 without a step."""
+    """The scales that a method ends at for one ε; EM and AmPL-U stay at 1 without a step, where they start there."""
     chosen = weights or LoopWeights()
     preset = PRESETS[method]
 
@@ -76,7 +82,7 @@ def replayed(surface: Surface, epsilon: float, method: str, weights: LoopWeights
         rate, loss = (values @ part for values, part in zip((rates, losses), parts, strict=True))
         return float(preset.rate_weight * chosen.rate * rate + preset.loss_weight * chosen.loss * loss)
 
-    here = np.ones(2)
+    here = np.full(2, chosen.start)
     for number in range(ROUNDS):
         step = chosen.first_step / (number + 1) ** 0.6
         gradient = np.array([_slope(objective, here, level) for level in range(2)])

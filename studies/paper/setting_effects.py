@@ -25,9 +25,14 @@ from studies.paper.paper_reading import LayoutSize, Read, layout_size, own_means
 from studies.paper.reproduction import Place
 from studies.paper.search_surface import LoopWeights, Surface, replayed
 from studies.paper.studied_corpus import StudiedCorpus, schedule_of, studied
-from studies.paper.violations import sizes, stored_surface
+from studies.paper.violations import budget_reading, sizes, stored_surface
 
-LOOPS = tuple(LoopWeights(rate=rate, first_step=step) for rate in (1.0, 3.0, 5.0, 10.0, 20.0) for step in (0.3, 1.0))
+LOOPS = (
+    *(("AmPL", LoopWeights(rate=rate, first_step=step)) for rate in (1.0, 3.0, 5.0, 10.0, 20.0) for step in (0.3, 1.0)),
+    *((method, LoopWeights(rate=10.0, start=start)) for method in ("AmPL", "AmPL-U") for start in (0.9, 0.5)),
+)
+"""Weights, first steps and starts under which the loop is replayed, each with its method."""
+
 CANDIDATES = (32, 128, 512)
 
 
@@ -57,11 +62,14 @@ def open_settings(cell: Cell, place: Place) -> dict[str, Any]:
     rows.append(
         {"setting": "outputs", "value": str(wide.mechanism.n_outputs), **other.at(2.5, 1.0), "fitted": other.fitted}
     )
+    any_name = studied({**cell.settings, "tier_rule": "any"}, place.data, cell.seed)
+    found = budget_reading(any_name, "lstm", (2.5, 2.5), cell)
+    rows.append({"setting": "PII rule", "value": "any", **found.at(2.5, 1.0), "fitted": found.fitted})
     return {"rows": rows, "temperatures": reading.curve(2.5), "loops": _loops(corpus, place), **sizes(corpus)}
 
 
 def _trained(known: Knowledge, settings: PaperSettings, cell: Cell) -> Paper:
-    return fit_paper(known, settings, schedule_of(cell.settings, "epochs", cell.seed))
+    return fit_paper(known, settings, schedule_of(cell.settings, cell.seed))
 
 
 def _at(corpus: StudiedCorpus, network: Paper, known: Knowledge, cell: Cell) -> Read:
@@ -98,15 +106,17 @@ def _wide(corpus: StudiedCorpus, more: int, place: Place) -> Knowledge:
 
 
 def _loops(corpus: StudiedCorpus, place: Place) -> list[dict[str, Any]]:
-    """Where AmPL ends for some λ_1/λ_2 and η_0, and its rate and loss there."""
-    surface = Surface.of(stored_surface(corpus.name, "lstm", place), 2.5, "one")
+    """Where a method ends for some λ_1/λ_2, η_0 and starts, and its rate and loss there."""
+    surface = Surface.of(stored_surface(corpus.name, "lstm", place), 2.5)
     rows = []
-    for loop in LOOPS:
-        scales = replayed(surface, 2.5, "AmPL", loop)
+    for method, loop in LOOPS:
+        scales = replayed(surface, 2.5, method, loop)
         budgets = 2.5 * np.asarray(scales)
         rate, loss = float(surface.rate(budgets) @ surface.shares), float(surface.loss(budgets) @ surface.weights)
         rows.append(
             {
+                "method": method,
+                "start": loop.start,
                 "rate_weight": loop.rate,
                 "first_step": loop.first_step,
                 "scales": list(scales),
@@ -125,7 +135,7 @@ def embedding_mismatch(cell: Cell, place: Place) -> dict[str, Any]:
         known = corpus.known((epsilon, epsilon))
         for kind, embedding in (("matched", None), ("mismatched", _other(corpus, place))):
             settings = PaperSettings(architecture=architecture, width=int(cell.settings["width"]))
-            schedule = schedule_of(cell.settings, "epochs", cell.seed)
+            schedule = schedule_of(cell.settings, cell.seed)
             found = _at(corpus, fit_paper(known, settings, schedule, embedding=embedding), known, cell)
             rules = {"one": found.at(epsilon, 1.0), "fitted": found.at(epsilon, found.fitted)}
             rows.append({"epsilon": epsilon, "kind": kind, "cosine": found.cosine, "rules": rules})

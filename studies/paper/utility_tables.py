@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from oddshift.adapt.rounds import PRESETS
 from studies.paper.page_blocks import Block, Entry, Section, TableBlock, linked_files
 from studies.paper.paper_claims import NOT_RUN, Results
-from studies.paper.paper_numbers import CORPORA, paper_text
+from studies.paper.paper_numbers import ATTACKERS, CORPORA, paper_text
 from studies.paper.search_surface import READINGS
 
 LOSS_HEAD = ("loss", "remapped", "outputs", "outputs remapped", "constant word")
@@ -23,7 +23,7 @@ def utility_section(results: Results) -> Section:
         "Expected cosine losses, exactly from the channel: no attacker and no T is in them. The effective number of "
         "outputs is e to the entropy of what is released. AmPL-U is EM, since its scales stay at 1."
     ]
-    tables = (_corpora(results), _vocabularies(results), _readings(results))
+    tables = (_corpora(results), _whole(results), _vocabularies(results), _readings(results))
     return Section("utility", "Utility", [*blocks, *tables])
 
 
@@ -35,6 +35,7 @@ def _corpora(results: Results) -> Block:
             rows.append(
                 [
                     name,
+                    ATTACKERS[row.get("attacker", "transformer")],
                     f"{row['epsilon']:g}",
                     row["method"],
                     ", ".join(f"{scale:g}" for scale in row["scales"]),
@@ -42,13 +43,28 @@ def _corpora(results: Results) -> Block:
                     linked_files(results.files("utility", corpus)),
                 ]
             )
-    head = ("corpus", "ε", "method", "scales", *LOSS_HEAD, "cells")
+    head = ("corpus", "network", "ε", "method", "scales", *LOSS_HEAD, "cells")
     return TableBlock("Losses of every method", head, rows) if rows else f"Losses of every method: {NOT_RUN}."
 
 
 def _losses(row: dict[str, float], constant: float) -> list[str]:
     outputs = [f"{row[key]:,.1f}" if row[key] < 100 else f"{row[key]:,.0f}" for key in ("outputs", "remapped_outputs")]
     return [f"{row['loss']:.3f}", f"{row['remapped_loss']:.3f}", *outputs, f"{constant:.3f}"]
+
+
+def _whole(results: Results) -> Block:
+    """EM with the vocabulary and the prior of all documents that are there."""
+    rows: list[Sequence[Entry]] = [
+        [
+            name, f"{sum(found['size']['documents']):,}", f"{sum(found['size']['words']):,}", f"{row['epsilon']:g}",
+            *_losses(row, float(found["constant_word"])), linked_files(results.files("utility", f"{corpus}-all")),
+        ]
+        for corpus, name in CORPORA.items()
+        if (found := results.values("utility", f"{corpus}-all")) is not None
+        for row in found["rows"]
+    ]  # fmt: skip
+    head = ("corpus", "documents", "words", "ε", *LOSS_HEAD, "cells")
+    return TableBlock("EM over all documents", head, rows) if rows else f"EM over all documents: {NOT_RUN}."
 
 
 def _vocabularies(results: Results) -> Block:

@@ -6,6 +6,7 @@ releasing a handful of words serves for nothing. The vocabulary cell varies |Y| 
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from oddshift.mechanisms.remap import Remap
 from oddshift.mechanisms.utility import constant_output, effective_outputs, expected_loss
 from oddshift.model.space import Space
 from studies.paper.cell_store import Cell
-from studies.paper.paper_numbers import EPSILONS
+from studies.paper.paper_numbers import ATTACKERS, EPSILONS
 from studies.paper.reproduction import Place
 from studies.paper.search_surface import READINGS, LoopWeights, Surface, replayed
 from studies.paper.studied_corpus import studied
@@ -29,31 +30,40 @@ RELEASED_METHODS = ("EM", "AmPL", "AmPL-P", "AmPL-1")
 
 
 def utility_values(cell: Cell, place: Place) -> dict[str, Any]:
-    """The losses of a corpus, or of vocabularies of several sizes."""
-    return _vocabularies(cell, place) if cell.settings["kind"] == "vocabulary" else _corpus(cell, place)
+    """The losses of a corpus, of EM over all its documents, or of vocabularies of several sizes."""
+    return {"vocabulary": _vocabularies, "all": _whole, "corpus": _corpus}[cell.settings["kind"]](cell, place)
+
+
+def _whole(cell: Cell, place: Place) -> dict[str, Any]:
+    """EM with the vocabulary and the prior of all documents that are there."""
+    corpus = studied(cell.settings, place.data, cell.seed)
+    weights = corpus.weights
+    rows = [{"epsilon": e, "method": "EM", **both(corpus.known((e, e)).mechanism, weights)} for e in EPSILONS]
+    constant = constant_output(corpus.split.fit.space, weights, "cosine")[1]
+    return {"rows": rows, "constant_word": constant, **sizes(corpus)}
 
 
 def _corpus(cell: Cell, place: Place) -> dict[str, Any]:
+    """Every method at the scales that each network chooses; those of the readings of AmPL-1 are the Transformer's."""
     corpus, loop = studied(cell.settings, place.data, cell.seed), LoopWeights(**cell.settings["loop"])
-    surface, weights, rows = stored_surface(corpus.name, "transformer", place), corpus.weights, []
-    for epsilon in EPSILONS:
-        at = Surface.of(surface, epsilon, "one")
-        for method in RELEASED_METHODS:
-            scales = replayed(at, epsilon, method, loop)
-            known = corpus.known((scales[0] * epsilon, scales[1] * epsilon))
-            rows.append(
-                {"epsilon": epsilon, "method": method, "scales": list(scales), **both(known.mechanism, weights)}
-            )
-    readings = {
-        name: _reading(replayed(Surface.of(surface, 2.5, "one"), 2.5, name, loop), surface) for name in READINGS
-    }
+    weights, done, rows = corpus.weights, {}, []
+    surfaces = {attacker: stored_surface(corpus.name, attacker, place) for attacker in ATTACKERS}
+    for attacker, epsilon, method in product(ATTACKERS, EPSILONS, RELEASED_METHODS):
+        scales = replayed(Surface.of(surfaces[attacker], epsilon), epsilon, method, loop)
+        budgets = (scales[0] * epsilon, scales[1] * epsilon)
+        if budgets not in done:
+            done[budgets] = both(corpus.known(budgets).mechanism, weights)
+        names = {"attacker": attacker, "epsilon": epsilon, "method": method}
+        rows.append({**names, "scales": list(scales), **done[budgets]})
+    surface = surfaces["transformer"]
+    readings = {name: _reading(replayed(Surface.of(surface, 2.5), 2.5, name, loop), surface) for name in READINGS}
     constant = constant_output(corpus.split.fit.space, weights, "cosine")[1]
     return {"rows": rows, "constant_word": constant, "readings_of_ampl_1": readings, **sizes(corpus)}
 
 
 def _reading(scales: tuple[float, float], surface: Any) -> dict[str, Any]:
     """Where a reading of AmPL-1 ends and what that costs; what is released in the clear costs nothing."""
-    found = Surface.of(surface, 2.5, "one")
+    found = Surface.of(surface, 2.5)
     by_tier = found.loss(2.5 * np.asarray(scales)) * np.array([1.0, float(scales[1] <= 1.0)])
     return {"scales": list(scales), "loss": float(by_tier @ found.weights)}
 

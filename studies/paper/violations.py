@@ -1,7 +1,8 @@
 """The table of violation ratios: five methods, three networks, three budgets and several seeds on one corpus.
 
-A `surface` cell holds what the search reads; a network's cell trains it on for every method at its own scales and reads
-it under three rules for T, with null and own next to it; a `sound` cell has our own attackers, with intervals.
+A `surface` cell holds what the search reads; a network's cell trains one for every method at its own scales and reads
+it under three rules for T, with null and own next to it; a `sound` cell has our own attackers, with intervals. Each
+network is trained from nothing, for one choice of budgets.
 """
 
 from __future__ import annotations
@@ -28,18 +29,12 @@ from studies.paper.paper_numbers import EPSILONS, METHODS, violation
 from studies.paper.paper_reading import LayoutSize, Read, exact_row, layout_size, read, released
 from studies.paper.reproduction import Place
 from studies.paper.search_surface import LoopWeights, Surface, replayed
-from studies.paper.studied_corpus import (
-    BASE,
-    Budgets,
-    StudiedCorpus,
-    conditioned,
-    positions_of,
-    studied,
-    tuned,
-)
+from studies.paper.studied_corpus import Budgets, StudiedCorpus, positions_of, studied, trained
 
-GRID = tuple(float(b) for b in np.round(np.linspace(0.26, BASE, 5), 3))
-LINE = tuple(float(b) for b in np.round(np.linspace(0.26, BASE, 10), 3))
+GRID = tuple(float(b) for b in np.round(np.linspace(0.26, 2.6, 5), 3))
+LINE = tuple(float(b) for b in np.round(np.linspace(0.26, 2.6, 10), 3))
+"""Budgets from a tenth of the largest of the paper's table up to it."""
+
 SHARED_METHODS = {"AmPL-U": "EM"}
 """Methods that end at the scales of another one: λ_1 = 0 leaves every scale at 1."""
 
@@ -48,36 +43,33 @@ def violations(cell: Cell, place: Place) -> dict[str, Any]:
     """One cell of the table, by the kind that its settings name."""
     kind, corpus = str(cell.settings["kind"]), studied(cell.settings, place.data, cell.seed)
     if kind == "surface":
-        return surface_values(corpus, cell, place)
+        return surface_values(corpus, cell)
     return _sound(corpus, cell, place) if kind == "sound" else _network(corpus, cell, place)
 
 
-def surface_values(corpus: StudiedCorpus, cell: Cell, place: Place) -> dict[str, Any]:
-    """Rates by tier over the grid of budgets, under T = 1, fitted and matched; losses by tier; the temperatures."""
+def surface_values(corpus: StudiedCorpus, cell: Cell) -> dict[str, Any]:
+    """Ratios by tier at T = 1 over the grid of budgets, a network trained from nothing at each; losses by tier.
+
+    `chosen_by` is how that network reads EM at 2.5 on the documents of the search, to be held against those reported.
+    """
     architecture, size = str(cell.settings["attacker"]), layout_size(cell.settings)
-    network, select = conditioned(corpus, architecture, cell.settings, cell.seed, place), corpus.split.select
-    at_em = corpus.known((2.5, 2.5))
-    found = read(network.against(at_em), at_em, select, select, size, seed=cell.seed)
-    temperatures = {
-        "one": 1.0,
-        "fitted": found.fitted,
-        "matched": found.matched(2.5, violation("EM", corpus.name, architecture, 2.5)[0] / 100),
-    }
-    shape = (2, len(GRID), len(GRID))
-    rates = {f"{e:g}": {rule: np.empty(shape) for rule in temperatures} for e in EPSILONS}
+    select, shape = corpus.split.select, (2, len(GRID), len(GRID))
+    rates = {f"{e:g}": np.empty(shape) for e in EPSILONS}
     for row, first in enumerate(GRID):
         for column, second in enumerate(GRID):
             known = corpus.known((first, second))
-            by_tier = tier_shifts(network.against(known), known, select, size, cell.seed)
-            limits = {(f"{e:g}", rule): e * t for e in EPSILONS for rule, t in temperatures.items()}
-            beyond = np.array([shifts.beyond(list(limits.values())) for shifts in by_tier])
-            for (epsilon, rule), values in zip(limits, beyond.T, strict=True):
-                rates[epsilon][rule][:, row, column] = values
+            network = trained(known, architecture, cell.settings, cell.seed)
+            beyond = [shifts.beyond(EPSILONS) for shifts in tier_shifts(network, known, select, size, cell.seed)]
+            for values, found in zip(rates.values(), np.transpose(beyond), strict=True):
+                values[:, row, column] = found
+    at_em = corpus.known((2.5, 2.5))
+    network = trained(at_em, architecture, cell.settings, cell.seed)
+    found = read(network, at_em, select, select, size, seed=cell.seed)
     tier_of = select.tier_of_position(corpus.tiers)
     return {
         "grid": list(GRID),
         "rates": rates,
-        "temperatures": temperatures,
+        "chosen_by": {**found.at(2.5, 1.0), "cosine": found.cosine},
         "shares": [float(np.mean(tier_of == tier)) for tier in range(2)],
         **loss_line(corpus),
         **sizes(corpus),
@@ -110,21 +102,22 @@ def tier_shifts(
 
 
 def _network(corpus: StudiedCorpus, cell: Cell, place: Place) -> dict[str, Any]:
-    """Every method at every ε for one network and one seed, each network trained on at its own scales."""
+    """Every method at every ε for one network and one seed, each trained from nothing at its own scales."""
     architecture = str(cell.settings["attacker"])
     surface = stored_surface(corpus.name, architecture, place)
-    start = conditioned(corpus, architecture, cell.settings, cell.seed, place)
     done: dict[Budgets, Read] = {}
     loop = LoopWeights(**cell.settings["loop"])
     rows = []
-    for epsilon in EPSILONS:
-        for method in METHODS:
+    for epsilon in cell.settings.get("epsilons", EPSILONS):
+        matched = 0.0
+        for method in cell.settings.get("methods", METHODS):
             chosen = SHARED_METHODS.get(method, method)
-            scales = replayed(Surface.of(surface, epsilon, "one"), epsilon, chosen, loop)
+            scales = replayed(Surface.of(surface, epsilon), epsilon, chosen, loop)
             budgets = (round(scales[0] * epsilon, 4), round(scales[1] * epsilon, 4))
             if budgets not in done:
-                done[budgets] = budget_reading(corpus, start, budgets, cell)
+                done[budgets] = budget_reading(corpus, architecture, budgets, cell)
             reading = done[budgets]
+            matched = matched or reading.matched(epsilon, violation("EM", corpus.name, architecture, epsilon)[0] / 100)
             rows.append(
                 {
                     "epsilon": epsilon,
@@ -132,27 +125,22 @@ def _network(corpus: StudiedCorpus, cell: Cell, place: Place) -> dict[str, Any]:
                     "scales": list(scales),
                     "loss": _loss(surface, epsilon, scales),
                     "exact": exact_row(reading, epsilon),
-                    "rules": reading.rules(epsilon, surface["temperatures"]["matched"]),
+                    "rules": reading.rules(epsilon, matched),
                     "cosine": reading.cosine,
                 }
             )
-    curve = done[(2.5, 2.5)].curve(2.5)
-    return {"rows": rows, "temperature_curve": curve, "matched_T": surface["temperatures"]["matched"], **sizes(corpus)}
+    return {"rows": rows, "temperature_curve": done[2.5, 2.5].curve(2.5), **sizes(corpus)}
 
 
-def budget_reading(
-    corpus: StudiedCorpus, start: Paper, budgets: Budgets, cell: Cell, *, literal: bool | None = None
-) -> Read:
-    """A network for some budgets, read on the certify part; `literal` overrides what the cell says about training."""
-    known, settings = corpus.known(budgets), dict(cell.settings)
-    if literal is not None:
-        settings["literal"] = literal
-    network = tuned(start.against(known), known, settings, cell.seed)
+def budget_reading(corpus: StudiedCorpus, architecture: str, budgets: Budgets, cell: Cell) -> Read:
+    """A network trained from nothing for some budgets, read on the certify part."""
+    known = corpus.known(budgets)
+    network = trained(known, architecture, cell.settings, cell.seed)
     return read(network, known, corpus.split.certify, corpus.split.select, layout_size(cell.settings), seed=cell.seed)
 
 
 def _loss(surface: Mapping[str, Any], epsilon: float, scales: tuple[float, float]) -> float:
-    found = Surface.of(surface, epsilon, "one")
+    found = Surface.of(surface, epsilon)
     return float(found.loss(epsilon * np.asarray(scales)) @ found.weights)
 
 
@@ -165,7 +153,7 @@ def _sound(corpus: StudiedCorpus, cell: Cell, place: Place) -> dict[str, Any]:
     units, loop = units_of(certify), LoopWeights(**cell.settings["loop"])
     for epsilon in EPSILONS:
         for method in cell.settings["methods"]:
-            scales = replayed(Surface.of(surface, epsilon, "one"), epsilon, method, loop)
+            scales = replayed(Surface.of(surface, epsilon), epsilon, method, loop)
             known = corpus.known((scales[0] * epsilon, scales[1] * epsilon))
             release = perturb(certify, known.mechanism, known.tiers, np.random.default_rng([cell.seed, 6]))
             found = scan(
