@@ -403,6 +403,16 @@ def test_a_ledger_that_stays_open_keeps_a_connection_for_each_thread(postgres):
     assert Ledger(postgres).totals().records == 9
 
 
+def test_a_server_that_may_forget_what_it_confirmed_is_refused(postgres, postgres_server):
+    postgres_server.run("ALTER ROLE postgres SET synchronous_commit = off")
+    try:
+        with pytest.raises(InvalidInput, match="synchronous_commit off"):
+            Ledger(postgres).claim([numbered(range(3))], ONCE, is_final=True)
+    finally:
+        postgres_server.run("ALTER ROLE postgres RESET synchronous_commit")
+    assert Ledger(postgres).claim([numbered(range(3))], ONCE, is_final=True).records == 3
+
+
 def test_nothing_in_the_tables_can_be_read_without_the_key(postgres, postgres_server):
     ledger = Ledger(postgres)
     keys = ledger.keys()

@@ -46,7 +46,8 @@ PATIENCE = 60.0
 """Seconds for which a lost connection is tried again, from when it is lost."""
 
 _HOPELESS = ("DiskFull", "OutOfMemory", "InvalidPassword", "InvalidAuthorizationSpecification")  # at another try, too
-_VERSION = "2"
+_VERSION, _KEY = "2", f"V{WIDTH}"
+_FLUSHED = "current_setting('fsync'), current_setting('synchronous_commit')"
 _LOCK = 0x0DD5_41F7  # of those who make the tables at once
 
 _TABLES = (
@@ -102,8 +103,8 @@ _END = f"DELETE FROM again h USING taken t, release l WHERE {_DEAD}"
 class PostgresEngine:
     """A ledger in the schema `oddshift` of a database.
 
-    **Guarantee**: safe across machines. When a claim returns, the server has it on disk (its `synchronous_commit` and
-    `fsync` must be on, as they are by default). A claim whose answer is lost is asked for again and found.
+    **Guarantee**: safe across machines. When a claim returns, the server has it on disk; one whose `synchronous_commit`
+    or `fsync` is off is refused. A claim whose answer is lost is asked for again and found.
     """
 
     address: str
@@ -228,9 +229,13 @@ def _make(connection: psycopg.Connection[Any]) -> None:
             connection.execute("CREATE SCHEMA IF NOT EXISTS oddshift")
             connection.execute(_TABLES)
             db.many("INSERT INTO meta VALUES (?, ?)", [("version", _VERSION), ("key", secrets.token_hex(32))])
-    version = db.run("SELECT value FROM meta WHERE name = 'version'")[0][0]
+    version, *flushed = db.run(f"SELECT value, {_FLUSHED} FROM meta WHERE name = 'version'")[0]
     if version != _VERSION:
         raise InvalidInput(f"the ledger is of version {version}, expected {_VERSION}")
+    if "off" in flushed:
+        raise InvalidInput(
+            "the server of the ledger has fsync or synchronous_commit off: a power cut would undo claims"
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -241,7 +246,7 @@ class PostgresTransaction:
     is_repeatable: bool = True
     is_again: bool = False
     claimant: Claimant = field(default=Claimant(0))
-    keys: np.ndarray = field(default_factory=lambda: _cut(b""))
+    keys: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=_KEY))
     rows: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     holders: Holders = field(default_factory=Holders)
 
@@ -257,7 +262,7 @@ class PostgresTransaction:
 
     def stage(self, keys: bytes, numbers: IntArray) -> None:
         """Copy keys into the table `given`."""
-        self._stage("given", "BYTEA", _cut(keys), numbers, np.arange(len(numbers)))
+        self._stage("given", "BYTEA", np.frombuffer(keys, dtype=_KEY), numbers, np.arange(len(numbers)))
 
     def _stage(self, table: str, kind: str, keys: np.ndarray, numbers: IntArray, places: IntArray) -> None:
         self.connection.execute(
@@ -286,8 +291,7 @@ class PostgresTransaction:
 
     def take(self, claimant: Claimant, keys: tuple[Words, Words], rows: IntArray) -> list[Holder]:
         """Enter the keys that are free, and ask who holds the others; who takes over locks them first."""
-        high, low = keys
-        self.keys = _cut(np.stack([high, low], axis=1).astype(">u8").tobytes())
+        self.keys = np.stack(keys, axis=1).astype(">u8").view(_KEY).ravel()
         self.claimant, self.rows, self.holders = claimant, rows, Holders()
         own = (claimant.release, claimant.part)
         if not self.is_again and self._are_all_free():
@@ -344,7 +348,3 @@ class PostgresTransaction:
     def changes(self) -> int:
         """Not counted."""
         return 0
-
-
-def _cut(keys: bytes) -> np.ndarray:
-    return np.frombuffer(keys, dtype=f"V{WIDTH}")
