@@ -66,11 +66,6 @@ def test_a_surname_that_the_document_writes_in_small_letters_names_nobody_there(
     assert found(Gazetteer(["Ann Baker"]), *texts) == ["Baker"]
 
 
-def test_ordinary_words_of_a_corpus_are_not_covered_as_surnames():
-    assert found(Gazetteer(["Ann Stone"], ordinary=frozenset(["stone"])), "Stone left.") == []
-    assert found(Gazetteer(["Ann Stone"]), "Stone left.") == ["Stone"]
-
-
 @pytest.mark.parametrize(
     ("entry", "surnames"),
     [

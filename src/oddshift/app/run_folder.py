@@ -44,7 +44,7 @@ from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.base.identity import fingerprint
 from oddshift.base.storage import SCHEMA, load, save, schema_of, write_atomic
 from oddshift.data.codecs.text.passages import Passage, Passages
-from oddshift.evidence.certificates import WitnessEvidence, evidence_name, save_evidence
+from oddshift.evidence.certificates import Evidence, WitnessEvidence, evidence_name, save_evidence
 
 Stored = TypeVar("Stored")
 
@@ -76,21 +76,36 @@ def write_run(folder: str | Path, audit: Audit, config: str = "", inputs: Inputs
 
     Without `inputs` no later run continues it.
     """
-    home = Path(folder)
-    home.mkdir(parents=True, exist_ok=True)
-    (home / EVIDENCE).mkdir(mode=0o700, exist_ok=True)
-    for evidence in audit.evidence:
-        save_evidence(home / EVIDENCE / evidence_name(evidence.certificate.claim), evidence)
+    home = _begun(folder, audit.evidence, "", config, inputs)
     if audit.witness is not None:
         first = audit.evidence[0]
         shown = WitnessEvidence(witness=audit.witness, mechanism_hash=first.mechanism_hash, split_hash=first.split_hash)
         save_evidence(home / EVIDENCE / "witness.json", shown)
     write_atomic(home / SUMMARY, json.dumps(summary(audit), indent=1).encode())
-    write_atomic(home / CONFIG, config.encode())
     write_atomic(home / VERSIONS, json.dumps(versions(), indent=1).encode())
+    save(home / AUDIT, audit)
+    return home
+
+
+def write_adaptation(
+    folder: str | Path, adaptation: Adaptation, config: str = "", inputs: Inputs | None = None
+) -> Path:
+    """Write an adaptation into the folder of the audit with the same configuration; `adaptation.npz` comes last."""
+    home = _begun(folder, adaptation.evidence, "adapted-", config, inputs)
+    save(home / ADAPTATION, adaptation)
+    return home
+
+
+def _begun(folder: str | Path, found: Sequence[Evidence], prefix: str, config: str, inputs: Inputs | None) -> Path:
+    """A run folder with its evidence, its configuration, and what it was computed from."""
+    home = Path(folder)
+    home.mkdir(parents=True, exist_ok=True)
+    (home / EVIDENCE).mkdir(mode=0o700, exist_ok=True)
+    for evidence in found:
+        save_evidence(home / EVIDENCE / f"{prefix}{evidence_name(evidence.certificate.claim)}", evidence)
+    write_atomic(home / CONFIG, config.encode())
     if inputs is not None:
         write_inputs(home, inputs)
-    save(home / AUDIT, audit)
     return home
 
 
@@ -125,22 +140,6 @@ def _stored(folder: str | Path, name: str, kind: type[Stored], otherwise: str) -
     except TamperedEvidence as error:
         raise TamperedEvidence(f"{path}: {error}") from error
     return found
-
-
-def write_adaptation(
-    folder: str | Path, adaptation: Adaptation, config: str = "", inputs: Inputs | None = None
-) -> Path:
-    """Write an adaptation into the folder of the audit with the same configuration; `adaptation.npz` comes last."""
-    home = Path(folder)
-    home.mkdir(parents=True, exist_ok=True)
-    (home / EVIDENCE).mkdir(mode=0o700, exist_ok=True)
-    for evidence in adaptation.evidence:
-        save_evidence(home / EVIDENCE / f"adapted-{evidence_name(evidence.certificate.claim)}", evidence)
-    write_atomic(home / CONFIG, config.encode())
-    if inputs is not None:
-        write_inputs(home, inputs)
-    save(home / ADAPTATION, adaptation)
-    return home
 
 
 def refuse_no_run(folder: str | Path) -> None:

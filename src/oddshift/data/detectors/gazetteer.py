@@ -34,8 +34,8 @@ class Gazetteer:
 
     `entries` are names, which all get the `label`, or names with a label for each. `keep_case` asks for the same casing
     ("Reading" the town, not "reading"). With `cover_surnames` the last word of a listed full name is found alone too
-    where it has a capital, unless it is a common word: a stop word, one of `ordinary` (words that a corpus writes in
-    lower case), or one that the document itself mostly writes in lower case.
+    where it has a capital, unless it is a common word: a stop word, or one that the document itself mostly writes in
+    lower case.
 
     >>> found = Gazetteer(["New York", "York"]).detect(["From New York to York."])
     >>> found.start.tolist(), found.end.tolist()
@@ -46,7 +46,6 @@ class Gazetteer:
     label: str = "NAME"
     keep_case: bool = False
     cover_surnames: bool = True
-    ordinary: frozenset[str] = frozenset()
     name: str = "gazetteer"
     _index: _Entries = field(init=False, compare=False)
     _surnames: dict[str, str] = field(init=False, compare=False)
@@ -56,7 +55,7 @@ class Gazetteer:
         if isinstance(self.entries, str):
             raise InvalidInput("entries is one string, expected a list of names")
         object.__setattr__(self, "_index", _index_of(self.labels.items(), self.keep_case))
-        covered = surnames_of(tuple(self.labels), self.ordinary) if self.cover_surnames else {}
+        covered = surnames_of(tuple(self.labels)) if self.cover_surnames else {}
         found = {surname: self.labels[entry] for surname, entry in covered.items()}
         object.__setattr__(self, "_surnames", found)
 
@@ -166,7 +165,7 @@ _STARTS, _HOLDS = frozenset(_NO_PERSON_STARTS.split()), frozenset(_NO_PERSON_HOL
 _MOST_WORDS = 5
 
 
-def surnames_of(entries: Sequence[str], ordinary: frozenset[str] = frozenset()) -> dict[str, str]:
+def surnames_of(entries: Sequence[str]) -> dict[str, str]:
     """The last words, in small letters, of those entries that read like the full name of a person, and the entries.
 
     >>> surnames_of(["Norma Kamali", "New York", "Bank of Omaha", "Ann Will", "Cher"])
@@ -178,7 +177,7 @@ def surnames_of(entries: Sequence[str], ordinary: frozenset[str] = frozenset()) 
         low = [word.strip(".,").lower() for word in words]
         is_person = 1 < len(words) <= _MOST_WORDS and low[0] not in _STARTS and not _HOLDS & set(low)
         parts = parts_of(entry)
-        if is_person and len(parts) > 1 and may_link(parts[-1].title(), ordinary):
+        if is_person and len(parts) > 1 and may_link(parts[-1].title(), frozenset()):
             found.setdefault(parts[-1].lower(), entry)
     return found
 

@@ -38,7 +38,6 @@ class NameList:
     labels: tuple[str, ...]
     keep_case: bool
     cover_surnames: bool
-    ordinary: tuple[str, ...]
     found_by: str
 
     @classmethod
@@ -49,7 +48,6 @@ class NameList:
             labels=tuple(found.labels.values()),
             keep_case=found.keep_case,
             cover_surnames=found.cover_surnames,
-            ordinary=tuple(sorted(found.ordinary)),
             found_by=found.name,
         )
 
@@ -60,7 +58,6 @@ class NameList:
             entries,
             keep_case=self.keep_case,
             cover_surnames=self.cover_surnames,
-            ordinary=frozenset(self.ordinary),
             name=self.found_by,
         )
 

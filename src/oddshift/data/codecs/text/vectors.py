@@ -93,8 +93,8 @@ def data_folder() -> Path:
     return next((folder for folder in near if folder.is_dir()), Path("data"))
 
 
-def read_vectors(path: str | Path, words: Collection[str] | None = None, *, member: str | None = None) -> WordVectors:
-    """Read the vectors of `words` (all when None) from a file; `member` names one of several files inside a .zip.
+def read_vectors(path: str | Path, words: Collection[str] | None = None) -> WordVectors:
+    """Read the vectors of `words` (all when None) from a file.
 
     Words that the file lacks are simply absent.
     """
@@ -106,7 +106,7 @@ def read_vectors(path: str | Path, words: Collection[str] | None = None, *, memb
     needed = None if words is None else frozenset(words)
     if path.suffix == ".npz":
         return _from_npz(path, needed)
-    with _opened(path, member) as stream:
+    with _opened(path) as stream:
         head = stream.peek(_HEAD)[:_HEAD]
         if head.startswith(_FASTTEXT):
             raise InvalidInput(
@@ -255,24 +255,24 @@ def _is_number(part: bytes) -> bool:
 
 
 @contextmanager
-def _opened(path: Path, member: str | None) -> Iterator[Any]:
+def _opened(path: Path) -> Iterator[Any]:
     """The bytes of a file, unpacked when it is a .gz or a .zip."""
     with reading_archive(path):
         if path.suffix == ".gz":
             with gzip.open(path, "rb") as stream:
                 yield io.BufferedReader(stream)
         elif path.suffix == ".zip":
-            with zipfile.ZipFile(path) as archive, archive.open(_member(archive, member, path.name)) as inner:
+            with zipfile.ZipFile(path) as archive, archive.open(_only_member(archive, path.name)) as inner:
                 yield inner
         else:
             with path.open("rb", buffering=1 << 20) as plain:
                 yield plain
 
 
-def _member(archive: zipfile.ZipFile, member: str | None, name: str) -> str:
+def _only_member(archive: zipfile.ZipFile, name: str) -> str:
     names = archive.namelist()
-    if member is None and len(names) == 1:
-        return names[0]
-    if member not in names:
-        raise InvalidInput(f"{name} holds {', '.join(names)}; expected member= one of them")
-    return str(member)
+    if len(names) != 1:
+        raise InvalidInput(
+            f"{name} holds {', '.join(names)}; expected one file of vectors: unpack the one that you need"
+        )
+    return names[0]
