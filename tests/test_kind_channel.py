@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from oddshift.adapt.evaluation import Experiment
-from oddshift.adapt.form_cache import KeptForms
-from oddshift.adapt.release_form import ReleaseForm
+from oddshift.adapt.release_form import KeptForms, ReleaseForm
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.adapt.tier_forms import chosen_form
 from oddshift.attackers.attacker import Knowledge
-from oddshift.mechanisms import Channel, Tiered
+from oddshift.mechanisms import Channel, Exponential, Tiered
 from oddshift.mechanisms.tiered import KindChannel
 from oddshift.mechanisms.utility import effective_number
 from oddshift.model.space import Space
@@ -157,8 +156,8 @@ def test_what_a_policy_releases_is_what_was_measured():
 def test_losses_and_remappings_of_all_scales_stay_where_matrices_are_forgotten(monkeypatch):
     """Kinds without a matrix of their own: only the matrix of a remapped release is dropped."""
     module = sys.modules[KeptForms.__module__]
-    for name, value in (("KEPT_ENTRIES", 0), ("KEPT_POINTS", 0)):
-        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(module, "KEPT_ENTRIES", 0)
+    monkeypatch.setattr(module, "_mechanism", Exponential)
     kept = KeptForms()
     first = kept.of(tiered((0.3, 0.6, 0.9)), WEIGHTS, "cosine")
     rows = first.moved.mechanism.log_matrix

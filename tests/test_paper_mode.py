@@ -1,4 +1,7 @@
-"""Paper mode does what the paper says, and its temperature decides what it reports."""
+"""Paper mode does what the paper says, and its temperature decides what it reports.
+
+The training loop: checkpoints of one run only, limits, repeatable noise, and users that stay together.
+"""
 
 from dataclasses import replace
 
@@ -10,6 +13,7 @@ torch = pytest.importorskip("torch")
 from oddshift.attackers import ATTACKERS, FitOptions  # noqa: E402
 from oddshift.attackers import training as loop  # noqa: E402
 from oddshift.attackers.fitting import PaperOptions  # noqa: E402
+from oddshift.attackers.paired_log_score import split  # noqa: E402
 from oddshift.attackers.paper import (  # noqa: E402
     PAPER_SCHEDULE,
     _held_out,
@@ -20,7 +24,8 @@ from oddshift.attackers.reconstruction import (  # noqa: E402
     ARCHITECTURES,
     PaperSettings,
 )
-from oddshift.base.errors import InvalidInput  # noqa: E402
+from oddshift.attackers.training import Schedule, noise  # noqa: E402
+from oddshift.base.errors import InvalidInput, TamperedEvidence  # noqa: E402
 from oddshift.mechanisms import Exponential, Mask  # noqa: E402
 from oddshift.model.space import Space  # noqa: E402
 from worlds import gather, ring, toy  # noqa: E402
@@ -304,3 +309,42 @@ def test_a_search_over_scales_takes_one_network():
 def test_options_are_checked(wrong):
     with pytest.raises(InvalidInput, match=next(iter(wrong))):
         PaperOptions(**wrong)
+
+
+SMALL, ONE_EPOCH = PaperSettings(architecture="rnn", width=16), replace(QUICK, epochs=1)
+
+
+def test_a_checkpoint_of_something_else_is_refused(tmp_path):
+    known, file = ring(documents=30).known, tmp_path / "run.safetensors"
+    fit_paper(known, SMALL, ONE_EPOCH, checkpoint=file)
+    with pytest.raises(InvalidInput, match="other data or settings"):
+        fit_paper(known, SMALL, replace(ONE_EPOCH, seed=9), checkpoint=file)
+    file.write_bytes(file.read_bytes()[:-10])
+    with pytest.raises(TamperedEvidence, match="not a complete checkpoint"):
+        fit_paper(known, SMALL, ONE_EPOCH, checkpoint=file)
+
+
+def test_limits_end_training():
+    known = ring(documents=30).known
+    hurried = fit_paper(known, SMALL, replace(ONE_EPOCH, epochs=500, max_seconds=0.01))
+    assert len(hurried.curve.train) <= 2
+    patient = fit_paper(known, SMALL, replace(ONE_EPOCH, epochs=40, patience=2, learning_rate=1.0))
+    assert len(patient.curve.train) < 40
+    assert patient.curve.best_epoch == int(np.argmin(patient.curve.validation))
+    with pytest.raises(InvalidInput, match="validation"):
+        Schedule(validation=1.0)
+
+
+def test_noise_is_that_of_seed_document_and_epoch():
+    one = noise(1, np.array([4, 7]), np.array([2, 3]), 5)
+    np.testing.assert_array_equal(one[2:], noise(1, np.array([7]), np.array([3]), 5))
+    assert not np.array_equal(one, noise(1, np.array([4, 7]), np.array([2, 3]), 6))
+
+
+def test_documents_of_one_user_are_not_split():
+    clusters = np.repeat(np.arange(10), 3)
+    learn, held = split(clusters, 0.2, seed=0)
+    assert sorted([*learn, *held]) == list(range(30))
+    assert not set(clusters[learn]) & set(clusters[held])
+    with pytest.raises(InvalidInput, match="at least 2"):
+        split(np.zeros(3, dtype=int), 0.2, seed=0)

@@ -1,5 +1,10 @@
-"""Registries: our own entries first, those of installed packages when asked for, no name twice."""
+"""Registries: our own entries first, those of installed packages when asked for, no name twice.
 
+The tree of exceptions: one root, and every refusal is a ValueError too.
+"""
+
+import inspect
+import pickle
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -8,10 +13,20 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import oddshift
 import oddshift.base.registry as registry_module
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.controls import Own
-from oddshift.base.errors import InvalidInput, NotInstalled
+from oddshift.base import errors
+from oddshift.base.errors import (
+    ImpossibleObservation,
+    InvalidInput,
+    NoGuarantee,
+    NotInstalled,
+    OddshiftError,
+    TamperedEvidence,
+    TooLarge,
+)
 from oddshift.base.registry import Registry, StoredName
 from oddshift.mechanisms import MECHANISMS, Exponential
 from worlds import ring
@@ -149,3 +164,46 @@ def test_importing_looks_for_no_entry_points_and_loads_no_torch():
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+REFUSALS = (TooLarge, ImpossibleObservation, NoGuarantee, TamperedEvidence)
+
+
+def test_every_refusal_is_invalid_input_and_a_value_error():
+    for kind in (InvalidInput, *REFUSALS):
+        assert issubclass(kind, OddshiftError)
+        assert issubclass(kind, InvalidInput)
+        assert issubclass(kind, ValueError)
+    assert not issubclass(OddshiftError, ValueError)
+
+
+def test_no_refusal_is_a_special_case_of_another():
+    for kind in REFUSALS:
+        assert kind.__bases__ == (InvalidInput,)
+
+
+def test_the_docstring_draws_exactly_the_classes_of_the_module():
+    drawn = {word for word in errors.__doc__.replace("└── ", "").replace("├── ", "").split() if word[0].isupper()}
+    classes = {name for name, kind in vars(errors).items() if inspect.isclass(kind)}
+    assert classes <= drawn
+    assert all(kind.__doc__ for kind in vars(errors).values() if inspect.isclass(kind))
+
+
+def test_a_refusal_crosses_a_process_with_its_message():
+    again = pickle.loads(pickle.dumps(TooLarge("n=9, expected at most 3")))
+    assert type(again) is TooLarge
+    assert str(again) == "n=9, expected at most 3"
+
+
+def test_one_except_clause_catches_what_the_library_refuses():
+    for wrong in (
+        lambda: oddshift.Space([[0.0], [0.0]]),
+        lambda: oddshift.Exponential(oddshift.Space([[0.0]]), -1.0),
+        lambda: oddshift.Joint([[0.5, 0.6]]),
+        lambda: oddshift.bounds.betting_upper([2.0], 0.05),
+        lambda: oddshift.witness.guess_game(5, 3, 1.0, 0.05),
+    ):
+        with pytest.raises(OddshiftError) as caught:
+            wrong()
+        assert "expected" in str(caught.value)
+        assert "\n" not in str(caught.value)

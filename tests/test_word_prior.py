@@ -1,6 +1,9 @@
 """The prior given W: relations by hand, symbols by name, and words that tell.
 
 Documents alike: the formulas written out.
+
+
+What W said about documents is taken back as far as other outputs say it again, and never counts as a joint gain.
 """
 
 import pickle
@@ -12,9 +15,12 @@ from scipy.sparse import csr_array
 
 from oddshift.attackers import word_prior
 from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.candidate_sampling import parts_without_outputs
 from oddshift.attackers.controls import Own
 from oddshift.attackers.law_attacker import LawAttacker
-from oddshift.attackers.word_prior import fit_word_prior
+from oddshift.attackers.paired_log_score import Units
+from oddshift.attackers.term_weights import ContextTerms, best_weights
+from oddshift.attackers.word_prior import TakenBack, fit_word_prior
 from oddshift.attackers.word_relations import (
     COMMON,
     MOST_TIERS,
@@ -206,3 +212,56 @@ def test_common_words_do_not_count():
 def test_rows_have_length_one_or_none():
     found = scaled(csr_array(np.array([[3.0, 4.0], [0.0, 0.0]])), np.ones(2)).toarray()
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), [1.0, 0.0])
+
+
+@pytest.fixture(scope="module")
+def short():
+    return with_words(ring(documents=300, length=0, strength=0.9))
+
+
+def told(short):
+    law = fit_word_prior(short.known, np.random.default_rng(0))
+    weights = tuple(np.append(each[:-2], [0.5, 0.5]) for each in law.weights)  # documents say something
+    return replace(law, weights=weights)
+
+
+def test_it_is_the_share_of_the_document_with_the_sign_turned(short):
+    law = told(short)
+    lone = np.repeat(short.release.lengths == 1, short.release.lengths)
+    assert lone.any()
+    for given, taken in zip(
+        law.laws(short.known, short.release), TakenBack(law).terms(short.known, short.release), strict=True
+    ):
+        expected = np.where(lone[given.positions, None], 0.0, -given.by_document)
+        np.testing.assert_array_equal(taken.context, expected)
+
+
+def test_parts_that_read_no_output_are_known(short):
+    law = told(short)
+    parts = [
+        Own(short.known),
+        LawAttacker(short.known, law, "words", with_context=True),
+        LawAttacker(short.known, TakenBack(law), "taken back", with_context=True),
+    ]
+    assert parts_without_outputs(parts) == (1, 2)
+
+
+def gain_without_outputs(without):
+    """A first term that corrects a wrong prior, and a second one that says nothing."""
+    rng = np.random.default_rng(0)
+    truth = (rng.random(2_000) < 0.8).astype(np.int64)
+    correction = np.tile([0.0, 1.0], (2_000, 1))
+    noise = rng.normal(size=(2_000, 2))
+    return ContextTerms(np.zeros((2_000, 2)), (correction, noise), truth, Units(np.arange(2_000), 2_000), without)
+
+
+def test_a_better_prior_alone_is_no_joint_gain():
+    assert best_weights(gain_without_outputs(()))[0] > 0.5  # a term that reads outputs would count
+    assert not best_weights(gain_without_outputs((0,))).any()
+
+
+def test_a_joint_gain_keeps_the_correction():
+    held = gain_without_outputs((0,))
+    telling = np.stack([1.0 - held.truth, held.truth], axis=1) * 1.0
+    weights = best_weights(replace(held, terms=(held.terms[0], telling)))
+    assert weights[1] > 0

@@ -23,11 +23,11 @@ import numpy as np
 from oddshift.adapt.certification import Certification, Refits, Trial, bounds_tested, sequence, trials
 from oddshift.adapt.conclusion import AdaptTask, SearchResult, concluded, concluded_proof, least_loss
 from oddshift.adapt.evaluation import Experiment, Measuring
-from oddshift.adapt.form_cache import KeptForms
 from oddshift.adapt.goals import SingleRelease, goals_of
 from oddshift.adapt.proved import WORTH as EMPTY
 from oddshift.adapt.proved import Countable, Proved, check_documents, countable, proved_release
 from oddshift.adapt.readers import Readers
+from oddshift.adapt.release_form import KeptForms
 from oddshift.adapt.repaired_forms import document_repair
 from oddshift.adapt.result import Adaptation, Round, ScaledOutcome
 from oddshift.adapt.rounds import PRESETS, Preset, rounds, weighted

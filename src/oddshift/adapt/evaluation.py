@@ -16,8 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from oddshift.adapt.form_cache import KeptForms
-from oddshift.adapt.release_form import Form, KindForm
+from oddshift.adapt.release_form import Form, KeptForms, KindForm
 from oddshift.adapt.repaired_forms import MEASURED, DocumentRepair, RepairChoice, Repaired
 from oddshift.adapt.result import ScaledOutcome, Scales, TierOutcome
 from oddshift.adapt.settings import AdaptSettings, FormChoice

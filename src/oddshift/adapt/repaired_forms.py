@@ -13,8 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from oddshift.adapt.form_cache import KeptForms
-from oddshift.adapt.release_form import Form, KindForm, ReleaseForm
+from oddshift.adapt.release_form import Form, KeptForms, KindForm, ReleaseForm
 from oddshift.adapt.settings import AdaptSettings, FormChoice
 from oddshift.adapt.tier_forms import WORTH, ChosenForm, least_form, strictest
 from oddshift.attackers.attacker import Knowledge

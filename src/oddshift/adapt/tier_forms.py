@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from oddshift.adapt.form_cache import KeptForms
-from oddshift.adapt.release_form import Form, KindForm, ReleaseForm
+from oddshift.adapt.release_form import Form, KeptForms, KindForm, ReleaseForm
 from oddshift.adapt.settings import AdaptSettings, FormChoice
 from oddshift.attackers.repair import is_repaired
 from oddshift.base.arrays import FloatArray

@@ -13,8 +13,8 @@ from math import exp
 
 import numpy as np
 
-from oddshift.adapt.form_cache import KeptForms
 from oddshift.adapt.notes import break_even
+from oddshift.adapt.release_form import KeptForms
 from oddshift.attackers.attacker import knowledge
 from oddshift.base.arrays import positive
 from oddshift.base.errors import InvalidInput
