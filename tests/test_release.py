@@ -1,12 +1,16 @@
+"""Blocks of a release: whole documents, every position once, and none without a position."""
+
 import numpy as np
 import pytest
 
+from oddshift.attackers.attacker import document_blocks, release_blocks
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import SLOT, Context, Records
 from oddshift.model.release import candidates, one_tier, perturb, perturb_with
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
+from worlds import ring
 
 SPACE = Space(np.arange(4.0)[:, None])
 SECRETS = Records.from_documents(SPACE, [[0, 1, 2], [3], [2, 2]])
@@ -108,3 +112,19 @@ def test_documents_without_a_secret_are_released_as_empty():
     release = perturb(empty, Exponential(SPACE, 1.0), one_tier(SPACE), np.random.default_rng(0))
     assert release.lengths.tolist() == [0, 1, 0]
     assert len(release.take(np.array([0, 2])).outputs) == 0
+
+
+@pytest.mark.parametrize("entries", [1, 30, 100, 10**6])
+def test_blocks_are_whole_documents_and_cover_every_position_once(entries):
+    release = ring(documents=80, length=0).release
+    ranges = list(document_blocks(release, 10, entries))
+    assert [k for documents in ranges for k in documents] == list(range(len(release)))
+    for documents in ranges:
+        positions = int(release.offsets[documents.stop] - release.offsets[documents.start])
+        assert len(documents) == 1 or positions <= max(1, entries // 10)
+    found = list(release_blocks(release, 10, entries))
+    assert all(len(block.outputs) for _, block in found)
+    covered = [first + k for first, block in found for k in range(len(block.outputs))]
+    assert covered == list(range(len(release.outputs)))
+    for first, block in found:
+        np.testing.assert_array_equal(block.outputs, release.outputs[first : first + len(block.outputs)])
