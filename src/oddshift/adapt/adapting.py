@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import inf, isfinite
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
@@ -162,9 +162,7 @@ def adapt(
     read = partial(made.readers.read, attacker)
     measuring = Measuring(select, read, fingerprint(attacker), execution, folder, progress)
     search = _searched(task, measuring, made, attacker, preset)
-    taken = search.taken
-    is_better = taken is not None and taken.is_certified and taken.tested.loss < _most(task, select, proved)
-    if proved is not None and not is_better:
+    if proved is not None and not _is_better(search.taken, proved, task, select):
         return concluded_proof(task, plan, replace(select, asked=proved.asked), proved, search=search, made=made)
     return concluded(search, task, made, plan)
 
@@ -251,10 +249,12 @@ def _taken(found: Sequence[Trial]) -> Trial | None:
     return min(growing, key=lambda trial: trial.outcome.rate)
 
 
-def _most(task: AdaptTask, select: Experiment, proved: Proved | None) -> float:
-    """The loss below which a certified release is taken instead of one that is proved."""
-    least = inf if proved is None else proved.loss
-    return least if task.has_marks else min(least, EMPTY * select.constant_loss)
+def _is_better(taken: Trial | None, proved: Proved, task: AdaptTask, select: Experiment) -> bool:
+    """Whether a release is certified and costs less than one that is proved, wherever its loss was measured."""
+    if taken is None or not taken.is_certified:
+        return False
+    most = proved.loss if task.has_marks else min(proved.loss, EMPTY * select.constant_loss)
+    return max(taken.tested.loss, taken.outcome.loss) < most
 
 
 def _experiment(task: AdaptTask, records: Records, stream: int) -> Experiment:
