@@ -37,13 +37,6 @@ def test_cells_outside_their_domain_are_unknown_and_missing_ones_do_not_count():
     assert seen.is_unknown.tolist() == [False, True, False, True]
 
 
-def test_rows_with_an_unknown_category_are_unknown():
-    columns = {"age": [20, 30, 40, 50] * 3, "town": ["a", "b", "a", "b"] * 3}
-    data = od.table(columns, settings={"numeric": ["age"], "categorical": ["town"], "unit": "row"})
-    seen = found(data, {"age": [20, 900], "town": ["z", "a"]})
-    assert seen.is_unknown.tolist() == [True, False]
-
-
 def test_places_outside_all_cells_are_unknown():
     fixes = {"lat": [39.9, 40.0, 40.1], "lon": [116.3, 116.4, 116.5], "who": ["a", "a", "b"]}
     settings = {"user": "who", "timestamp": "", "trip": "", "every": 0}
