@@ -28,11 +28,11 @@ def data():
 @pytest.fixture(scope="session")
 def postgres_server():
     """A PostgreSQL server; where it is not installed a test is skipped, and fails where CI is set."""
-    from postgres_server import PostgresServer, program
+    from postgres_server import PostgresServer, memory_folder, program
 
     if program("initdb") is None or program("postgres") is None:
         lacking("no PostgreSQL server on this machine (Debian: apt-get install postgresql)")
-    server = PostgresServer()
+    server = PostgresServer(memory_folder())
     yield server
     server.close()
 

@@ -19,12 +19,19 @@ def program(name):
     return str(found[0]) if found else shutil.which(name)
 
 
+def memory_folder(least=1 << 30):
+    """A folder in memory, where a test need not wait for a disk (its server crashes, the machine does not), or /tmp."""
+    place = "/dev/shm"
+    is_roomy = os.access(place, os.W_OK) and shutil.disk_usage(place).free > least
+    return place if is_roomy else "/tmp"
+
+
 class PostgresServer:
     """A server; it refuses to run as root, so root runs it as the user postgres."""
 
-    def __init__(self, **options):
+    def __init__(self, place="/tmp", **options):
         self.options = {"shared_buffers": "64MB", "max_wal_size": "256MB", **options}
-        self.home = Path(tempfile.mkdtemp(prefix="oddshift-pg-", dir="/tmp"))
+        self.home = Path(tempfile.mkdtemp(prefix="oddshift-pg-", dir=place))
         self.data = self.home / "data"
         self.process = None
         self.front = []
