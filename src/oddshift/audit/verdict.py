@@ -300,4 +300,4 @@ def vacuous_reason(everyone: Iterable[Seen], names: Sequence[str], limits: tuple
         if is_vacuous(right, before, limits):
             worst[row.after.tier] = max(worst.get(row.after.tier, (0.0, 0.0)), (right, before))
     said = [f"{names[tier]} {right:.0%} (before any release {before:.0%})" for tier, (right, before) in worst.items()]
-    return f"nearly every first guess is right: {', '.join(said)}" if said else ""
+    return f"most first guesses are right: {', '.join(said)}" if said else ""

@@ -111,7 +111,7 @@ def in_short(sentence: str) -> str:
     if len(sentence) <= LONG or not listed:
         return sentence
     claims = rest.split("). ")[0].count(", attacker ")
-    what = f"{claims:,} claims, one for each column, goal and attacker; policy.json states each"
+    what = f"{claims:,} claims, one for each tier, goal and attacker; policy.json states each"
     return f"{head} ({what})." if claims else sentence
 
 

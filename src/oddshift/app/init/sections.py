@@ -67,6 +67,7 @@ def rest(
 
     `use` is what the noise within this budget is worth.
     """
+    hidden = "\nvacuous = [0.5, 0.5]   # not certified where half of the guesses are right and half of the doubt is gone"
     declared = "\nindependent = true   # every row is one secret and nothing else: there is nothing to read together"
     per = {"text": "unit of distance between word vectors", "location": "kilometre"}
     epsilon, nearest = f"{suggestion.epsilon:g}", f"{suggestion.nearest:.3g}"
@@ -83,7 +84,7 @@ calibrated = true   # one release spends this budget exactly, and no more
 
 [audit]
 delta = {DELTA:g}   # leakage may exceed epsilon in at most this share of cases
-alpha = {ALPHA:g}   # each certificate is wrong with at most this probability
+alpha = {ALPHA:g}   # each certificate is wrong with at most this probability{hidden if roles.kind == "table" else ""}
 attackers = {json.dumps(list(DEFAULT_ATTACKERS))}   # others: docs/audit.md
 seed = 0   # the same file, configuration and seed give the same result{declared if alone else ""}
 

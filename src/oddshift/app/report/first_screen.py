@@ -6,6 +6,7 @@ and the first of them follows the worst thing that a reader of the release can d
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -208,7 +209,10 @@ def _readable(worst: Guessed, nouns: Nouns) -> str:
     )
     if worst.public is not None and worst.together - worst.public < worst.public - worst.before:
         return f"{said} Most of that comes from {nouns.public}, which no noise changes: have more of them marked."
-    return f"{said} Ask for a smaller epsilon, or for a cap such as success = {{{worst.tier} = 0.3}}."
+    cap = max(0.01, (1.0 - worst.before) / 4.0)
+    return (
+        f"{said} Ask for a smaller epsilon, or for a cap such as advantage = {{{json.dumps(worst.tier)} = {cap:.2f}}}."
+    )
 
 
 def _beside(worst: Guessed | None, nouns: Nouns) -> str:
