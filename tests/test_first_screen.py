@@ -142,8 +142,8 @@ def test_no_certificate_saves_a_release_that_can_be_read():
     assert "82% of the PoII words" in screen.publish
     common = replace(made, left=(LEFT[0], replace(LEFT[1], before=0.8, together=0.82)))
     assert screen_of_adaptation(common).state == "certified"  # nobody needs the release for that
-    most = replace(made, left=(LEFT[0], replace(LEFT[1], before=0.58, together=0.8)))
-    assert 'advantage = {"PoII" = 0.10}' in screen_of_adaptation(most).publish  # a cap below 58% cannot be kept
+    most = replace(made, left=(LEFT[0], replace(LEFT[1], before=0.6, together=0.85)))
+    assert 'advantage = {"PoII" = 0.10}' in screen_of_adaptation(most).publish  # a cap below 60% cannot be kept
 
 
 def test_a_tier_that_nearly_all_guess_anyway_is_not_the_worst():

@@ -67,7 +67,7 @@ def rest(
 
     `use` is what the noise within this budget is worth.
     """
-    hidden = "\nvacuous = [0.5, 0.5]   # not certified where half of the guesses are right and half of the doubt is gone"
+    hidden = "\nvacuous = [0.5, 0.5]   # not certified where half of the guesses are right, half of the doubt gone"
     declared = "\nindependent = true   # every row is one secret and nothing else: there is nothing to read together"
     per = {"text": "unit of distance between word vectors", "location": "kilometre"}
     epsilon, nearest = f"{suggestion.epsilon:g}", f"{suggestion.nearest:.3g}"
