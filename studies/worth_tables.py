@@ -30,8 +30,12 @@ RISKS_SAID = """\
 Three attacks in the manner of Anonymeter, by how much more often they succeed against rows that were released than
 against as many rows that were not (its control split): singling out (by one or by several columns, whichever says
 more), linking two halves of the columns, inferring the column of largest excess. 500 attacks of each kind, so
-differences of .06 are chance. Anonymeter itself needs an older NumPy than ours and runs in an environment of its own:
-[table_risks](table_risks.md) has both side by side."""
+differences of .06 are chance; 0 where fewer than 100 predicates are true of a single released row. Anonymeter itself
+needs an older NumPy than ours and runs in an environment of its own: [table_risks](table_risks.md) has both side by
+side."""
+
+FEWEST = 100
+"""Predicates that are true of one released row, without which nobody is singled out."""
 
 RISK_NAMES = ("singling out", "linking", "inferring")
 
@@ -82,7 +86,9 @@ def excess_risks(
     shown = MixedTable(released, numbers)
     mine = table_risks(rows, shown, rng)
     control = table_risks(others, shown, rng, inferred=[int(mine[-1].name.removeprefix(INFERRING))])
-    alone, several, linking, inferring = (a.rate - b.rate for a, b in zip(mine, control, strict=True))
+    alone, several, linking, inferring = (
+        a.rate - b.rate if min(a.attacks, b.attacks) >= FEWEST else 0.0 for a, b in zip(mine, control, strict=True)
+    )
     return max(alone, several), linking, inferring
 
 
