@@ -166,7 +166,9 @@ def _looser(prepared: Prepared, vectors: WordVectors, share: float) -> int:
 def _shared(prepared: Prepared, vectors: WordVectors) -> float:
     """Share of the PoII types that the mean variant would choose as well."""
     occurrences, tags = prepared.encoded.tokens.occurrences, prepared.tags
-    first = type(tags)(np.where(tags.labels == 0, 0, -1), tags.tagged[:, :1], tags.totals, tags.names[:1])
+    first = type(tags)(
+        np.where(tags.labels == 0, 0, -1), tags.tagged[:, :1], tags.totals, tags.names[:1], tags.levels[:1]
+    )
     other = add_similar(first, occurrences, vectors, Similar(variant="mean"), stop_words())
     both = (other.labels == 1) & (tags.labels == 1)
     return float(both.sum() / (tags.labels == 1).sum())
