@@ -246,7 +246,7 @@ def test_the_three_corpora_have_one_layout_and_one_schedule_at_the_small_scale()
     assert {corpus: settings["observations"] for corpus, settings in by_corpus.items()} == corpus_cells.OBSERVATIONS
     part = np.bincount(assign_parts(np.arange(by_corpus["imdb"]["documents"]), by_corpus["imdb"]["fractions"],
                                     np.random.default_rng(0)))  # fmt: skip
-    assert part.tolist() == [600, 75, 150]
+    assert part.tolist() == [400, 50, 100]
 
 
 def test_a_missing_corpus_is_one_line(tmp_path):

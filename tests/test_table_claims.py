@@ -20,7 +20,7 @@ from studies.paper.table_claims import (
     within_noise,
 )
 
-from finished_cells import front_cells, network_cell, results_of, sound_cell
+from finished_cells import finished, front_cells, network_cell, results_of, sound_cell
 
 NOTHING = results_of()
 
@@ -198,6 +198,20 @@ def test_the_printed_gap_of_a_method_that_must_be_em_is_what_fails_it():
     assert claim.verdict == FAILS
     assert f"{below:.2f} points below EM" in claim.reason
     assert 0.7 < below / own_tables().mean_drop < 0.8  # "three quarters of what AmPL gains"
+
+
+def test_a_loop_that_starts_below_one_may_end_below_em():
+    loops = [
+        {"method": method, "start": start, "scales": [end, end], "rate": rate}
+        for method, start, end, rate in (
+            ("AmPL", 1.0, 1.0, 0.2),
+            ("AmPL-U", 0.9, 1.0, 0.2),
+            ("AmPL-U", 0.5, 0.96, 0.18),
+        )
+    ]
+    reason = utility_only(results_of(finished("open-settings", "ag_news", {"loops": loops}))).reason
+    assert reason.endswith("Started at 0.5 it ends at 0.96, 2.0 points below EM (AG News, LSTM).")
+    assert reason.count("Started") == 1
 
 
 def seeds(gap, many=6, own=0.01):

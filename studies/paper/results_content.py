@@ -286,7 +286,7 @@ NOT_ATTEMPTED = (
     ("images of figures", "missing from the source: figures are compared with what the text says about them"),
     (
         "the full scale (--scale full)",
-        "not run: networks with all documents and 50 epochs; losses and learning curves have all documents",
+        "not run: networks with all documents and 50 epochs",
     ),
 )
 """What is not on this page, and why."""
