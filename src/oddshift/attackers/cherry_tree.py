@@ -21,8 +21,8 @@ from oddshift.base.arrays import FloatArray, IntArray
 MOST_VALUES = 32
 """Largest number of values of a place: those of a column with more are read in bins of about as many cells each."""
 
-BATCH_ENTRIES = 4_000_000
-"""Entries of the tables of one batch of documents; a performance setting."""
+BATCH_ENTRIES = 300_000
+"""Entries of the tables of one batch of documents, which a cache holds; a performance setting."""
 
 _LEAST = 1e-30  # a likelihood that can still be divided out of a marginal
 
