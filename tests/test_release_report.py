@@ -209,8 +209,5 @@ def test_the_sentence_about_many_columns_is_shown_in_short(columns):
     if columns == 1:
         assert said == found.sentence
     else:
-        begins = (
-            "Joint claim certified: this procedure errs with probability at most 0.05 (30 claims, one for each column"
-        )
-        assert said.startswith(begins)
+        assert all(part in said for part in ("certified", "0.05", "(30 claims"))
         assert len(said) < 200
