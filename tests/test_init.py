@@ -6,8 +6,10 @@ import tomllib
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import oddshift as od
+from oddshift.app.cli import app
 from oddshift.app.configuration import parse_config
 from oddshift.app.init import start
 from oddshift.app.init.columns import Column
@@ -279,3 +281,9 @@ def test_any_name_is_quoted_so_that_toml_reads_it_back():
         assert tomllib.loads(f"x = {quoted(name)}")["x"] == name
         assert tomllib.loads(f"x = {_list([name, 'b'])}")["x"] == [name, "b"]
         assert tomllib.loads(f"{quoted(name)} = 1") == {name: 1}
+
+
+def test_what_is_too_few_is_said_in_the_terms_of_the_file(nowhere):
+    (nowhere / "few.csv").write_text("age\n" + "\n".join(str(20 + k % 7) for k in range(40)))
+    ended = CliRunner().invoke(app, ["init", str(nowhere / "few.csv"), "--out", str(nowhere / "few.toml")])
+    assert "63 rows" in ended.output

@@ -15,6 +15,7 @@ import typer
 from oddshift.app.commands.terminal import Json, console_for, next_step, progress_bar, waiting
 from oddshift.base.errors import InvalidInput, visible
 from oddshift.base.storage import write_atomic
+from oddshift.model.nouns import NOUNS
 
 if TYPE_CHECKING:
     from oddshift.app.init import Started
@@ -56,9 +57,6 @@ def init(
 
 _MOST_NAMED = 12
 
-_NOUNS = {"text": "documents", "table": "rows or groups of rows", "location": "trips", "vectors": "groups"}
-
-
 NO_PIPELINE = (
     "no spaCy pipeline is installed, so names are guessed by their capital letters: of the marked people in "
     "docs/studies/pii_recall.md 271 of 1,411 are then left, instead of 137. Get one: python -m spacy download "
@@ -70,6 +68,7 @@ NO_PIPELINE = (
 def _lines(found: Started, file: Path) -> list[str]:
     roles = found.roles
     fit, select, certify = found.documents
+    records = NOUNS["grouped table" if roles.kind == "table" and roles.user else roles.kind].records
     named = {
         "text": roles.text, "user": roles.user, "numbers": roles.numeric, "categories": roles.categorical,
         "dates": roles.dates,
@@ -79,7 +78,7 @@ def _lines(found: Started, file: Path) -> list[str]:
     lines = [
         f"{file.name}: {roles.kind}{f' ({columns})' if columns else ''}",
         f"{found.secrets:,} secrets with {found.values:,} values in {_where(found.tiers)}; "
-        f"{_NOUNS[roles.kind]}: {fit:,} to learn from, {select:,} to choose with, {certify:,} to certify on",
+        f"{records}: {fit:,} to learn from, {select:,} to choose with, {certify:,} to certify on",
     ]
     if roles.kind == "text":
         lines.append(f"found by {found.detector}; what they miss is released in the clear")
@@ -100,7 +99,7 @@ def _lines(found: Started, file: Path) -> list[str]:
     if untouched := [*(name for name, _ in roles.left_out), *filter(None, groups)]:
         lines.append(f"not protected, so released as they are: {', '.join(untouched)}")
     if found.certify_units < found.needed_units:
-        units = found.unit + "s"
+        units = records if found.unit == "document" else f"{found.unit}s"
         lines.append(
             f"too few to certify delta = 0.05: that needs at least {found.needed_units} {units} to certify on, "
             f"this file has {found.certify_units}. No audit can pass then, and none is needed: adapt ends in a release "
