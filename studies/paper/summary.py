@@ -25,7 +25,8 @@ def size_said(results: Results) -> str:
     parts = []
     for corpus, name in CORPORA.items():
         cells = [c for c in results.cells["table-violations"].values() if c.settings.get("corpus") == corpus]
-        used = f"{cells[0].settings['documents']:,}" if cells else NOT_RUN
+        sizes = sorted({int(c.settings["documents"]) for c in cells if c.settings["kind"] != "sound"})
+        used = " or ".join(f"{size:,}" for size in sizes) or NOT_RUN
         there, named = FULL_DOCUMENTS[corpus], PAPER_DOCUMENTS[corpus]
         parts.append(f"{name} {used} of {there:,} that are here, of {named:,} in the corpus that the paper names")
     return (
