@@ -109,7 +109,9 @@ def cost_rows() -> Iterator[list[object]]:
     """What was measured so far."""
     for name in KINDS:
         file = file_of("cost", name)
-        if file.is_file():
+        if not file.is_file():
+            yield [NAMES.get(name, name), "", "", "", "not measured yet"]
+        else:
             cost: Cost = load(file, Cost)
             if name in CORPORA:
                 yield [NAMES[name], "see its page", f"{cost.both:.0f} more", "", cost.said]
