@@ -84,8 +84,8 @@ class Results:
 
     @cached_property
     def paired(self) -> dict[TablePlace, list[Mapping[str, Any]]]:
-        """The same with the seeds in which only some methods were run."""
-        return self._rows(self._networks)
+        """The same with the seeds in which only some methods were run, where every network was trained from nothing."""
+        return self._rows([cell for cell in self._networks if "tuning_epochs" not in cell.settings])
 
     @property
     def _networks(self) -> list[FinishedCell]:
