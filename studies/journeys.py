@@ -7,6 +7,7 @@ limit of CPU seconds, and is kept with what was printed, so that a run that was 
 
     python -m studies.journeys FOLDER          # writes docs/studies/journeys.md
     python -m studies.journeys FOLDER NAME...  # only these
+    python -m studies.journeys FOLDER --page   # the page of those that are kept, and which are not
 """
 
 from __future__ import annotations
@@ -290,7 +291,8 @@ def main() -> None:
                 _file(folder, wanted[1]).write_text(json.dumps(asdict(ended)), encoding="utf-8")
         return
     folder.mkdir(parents=True, exist_ok=True)
-    for name in wanted or journeys():
+    is_page = wanted == ["--page"]
+    for name in () if is_page else wanted or journeys():
         if wanted or not _file(folder, name).is_file():
             command = [sys.executable, "-m", "studies.journeys", str(folder), "--alone", name]
             with _file(folder, name).with_suffix(".txt").open("w", encoding="utf-8") as printed:
@@ -300,8 +302,10 @@ def main() -> None:
                 kept["said"] = kept["said"] or f"stopped after {SECONDS} CPU s"
                 _file(folder, name).write_text(json.dumps(kept), encoding="utf-8")
             print(_row(_kept(folder, name)), flush=True)
-    if not wanted:
-        PAGE.write_text(page([_kept(folder, name) for name in journeys()]), encoding="utf-8")
+    if is_page or not wanted:
+        there = [name for name in journeys() if not is_page or _file(folder, name).is_file()]
+        missing = [name for name in journeys() if name not in there]
+        PAGE.write_text(page([_kept(folder, name) for name in there], missing), encoding="utf-8")
 
 
 def _file(folder: Path, name: str) -> Path:
@@ -325,8 +329,8 @@ def _row(found: Ended) -> str:
     return f"| {' | '.join(cells)} | {found.seconds:.0f} | {found.said.removeprefix('error: ').replace('|', '/')} |"
 
 
-def page(found: list[Ended]) -> str:
-    """The page: a row for each journey, and the sums."""
+def page(found: list[Ended], missing: list[str]) -> str:
+    """The page: a row for each journey, and the sums; `missing` ones were not run."""
     many = [one for one in found if one.rows >= MANY]
     certified = sum(one.guarantee == "certified" for one in many)
     proved = sum(one.guarantee == "proved" for one in many)
@@ -347,6 +351,7 @@ def page(found: list[Ended]) -> str:
             "this sense, and keeps frequencies and what many rows share. Kept is the share of information between",
             "marks and the original. Made by `python -m studies.journeys FOLDER`; GeoLife, film reviews, word vectors",
             "and the name model are read from the data folder.",
+            *([f"Not run this time: {', '.join(missing)}."] if missing else []),
             "",
             f"{sum(one.arrives for one in found)} of {len(found)} end in a release: init, adapt and protect exit 0.",
             f"Of {len(many)} with {MANY} rows or more {certified} are certified and {proved} are proved. What depends",
