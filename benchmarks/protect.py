@@ -91,7 +91,7 @@ def ag_policy(columns: tuple[str, ...] = ("title", "text")) -> Policy:
     return make_policy(codec.on_columns(columns), Tiered(codec.space, tiers, 2.5), tiers)
 
 
-NEW, READ = 1500, 300  # texts of a call, and of those that are released one by one
+NEW, READ = 1000, 200  # texts of a call, and of those that are released one by one
 
 
 def end_to_end(policy: Policy) -> list[Line]:
@@ -184,7 +184,7 @@ def peak(folder: Path, megabytes: int) -> tuple[float, float]:
     """Peak memory (MB) and CPU seconds of the command on a file of that size."""
     source, out = folder / f"in{megabytes}.csv", folder / f"out{megabytes}.csv"
     repeated(source, megabytes)
-    command = ["-m", "oddshift", "protect", str(source), str(out), "--policy", str(folder / "policy")]
+    command = ["-m", "oddshift", "protect", str(source), str(out), "--policy", str(folder / f"policy{megabytes}")]
     launched = [sys.executable, "-c", LAUNCH, sys.executable, *command, "--allow-uncertified", "--json"]
     said = subprocess.run(launched, capture_output=True, text=True, check=True).stdout
     source.unlink()
@@ -196,7 +196,8 @@ def peak(folder: Path, megabytes: int) -> tuple[float, float]:
 def memory(policy: Policy, sizes: tuple[int, ...]) -> list[Line]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        save_policy(folder / "policy", policy)
+        for size in sizes:  # each with a ledger of its own, which knows none of the texts
+            save_policy(folder / f"policy{size}", policy)
         found = {size: peak(folder, size) for size in sizes}
     first = found[sizes[0]][0]
     return [
@@ -212,7 +213,7 @@ def memory(policy: Policy, sizes: tuple[int, ...]) -> list[Line]:
     ]
 
 
-def run(sizes: tuple[int, ...] = (4, 32)) -> list[Line]:
+def run(sizes: tuple[int, ...] = (4, 16)) -> list[Line]:
     lines = sampling()
     try:
         read_published("ag_news")
