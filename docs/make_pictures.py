@@ -22,8 +22,8 @@ from oddshift.app.report.first_screen import FirstScreen, screen_of_adaptation, 
 from oddshift.app.run_folder import read_adaptation, read_run
 
 IMAGES = Path(__file__).resolve().parent / "images"
-REPORT = {"width": 1180, "height": 1330}
-TERMINAL = {"width": 1180, "height": 380}
+REPORT: ViewportSize = {"width": 1180, "height": 1330}
+TERMINAL: ViewportSize = {"width": 1180, "height": 100}
 
 
 def demo(folder: Path) -> Path:
@@ -42,8 +42,8 @@ def terminal(screen: FirstScreen, page: Path) -> Path:
     return page
 
 
-def photograph(page: Path, picture: Path, size: ViewportSize) -> None:
-    """The top of a page, in light colours and without animations."""
+def photograph(page: Path, picture: Path, size: ViewportSize, *, is_whole: bool = False) -> None:
+    """The top of a page or all of it, in light colours and without animations."""
     chromium = shutil.which("chromium")
     if chromium is None:
         raise SystemExit("Chromium is not installed (Debian: apt-get install chromium)")
@@ -52,7 +52,7 @@ def photograph(page: Path, picture: Path, size: ViewportSize) -> None:
         tab = browser.new_page(viewport=size, color_scheme="light", reduced_motion="reduce")
         tab.goto(page.resolve().as_uri())
         picture.parent.mkdir(parents=True, exist_ok=True)
-        tab.screenshot(path=picture)
+        tab.screenshot(path=picture, full_page=is_whole)
         browser.close()
 
 
@@ -66,7 +66,7 @@ def main() -> None:
             ("audit", screen_of_audit(read_run(run))),
             ("adapt", screen_of_adaptation(read_adaptation(run))),
         ):
-            photograph(terminal(screen, Path(home) / f"{name}.html"), IMAGES / f"{name}.png", TERMINAL)
+            photograph(terminal(screen, Path(home) / f"{name}.html"), IMAGES / f"{name}.png", TERMINAL, is_whole=True)
     print(f"wrote {', '.join(sorted(picture.name for picture in IMAGES.iterdir()))}")
 
 
