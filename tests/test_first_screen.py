@@ -192,6 +192,8 @@ def test_tiers_without_noise_are_named_with_the_reason_next_to_those_that_have_i
     assert "ORG" not in said[0]  # as asked
     table = screen_of_adaptation(replace(made, detector="none (columns PERSON, ORG, GPE, CARD)")).worth
     assert any("PERSON, CARD are empty" in line for line in table)
+    cheap = replace(tiers[0], losses={**losses, "noise": 0.2})
+    assert "0.3" not in cheap.why  # noise would pay, and none keeps the goals
     nowhere = replace(made, tiers=tuple(row for row in tiers if row.form == "mark"))
     assert not any("PERSON" in line for line in screen_of_adaptation(nowhere).worth)
 

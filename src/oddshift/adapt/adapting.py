@@ -24,8 +24,7 @@ from oddshift.adapt.certification import Certification, Refits, Trial, bounds_te
 from oddshift.adapt.conclusion import AdaptTask, SearchResult, concluded, concluded_proof, least_loss
 from oddshift.adapt.evaluation import Experiment, Measuring
 from oddshift.adapt.goals import SingleRelease, goals_of
-from oddshift.adapt.proved import WORTH as EMPTY
-from oddshift.adapt.proved import Countable, Proved, check_documents, countable, proved_release
+from oddshift.adapt.proved import PROVED_WORTH, Countable, Proved, check_documents, countable, proved_release
 from oddshift.adapt.readers import Readers
 from oddshift.adapt.release_form import KeptForms
 from oddshift.adapt.repaired_forms import document_repair
@@ -253,7 +252,7 @@ def _is_better(taken: Trial | None, proved: Proved, task: AdaptTask, select: Exp
     """Whether a release is certified and costs less than one that is proved, wherever its loss was measured."""
     if taken is None or not taken.is_certified:
         return False
-    most = proved.loss if task.has_marks else min(proved.loss, EMPTY * select.constant_loss)
+    most = proved.loss if task.has_marks else min(proved.loss, PROVED_WORTH * select.constant_loss)
     return max(taken.tested.loss, taken.outcome.loss) < most
 
 

@@ -36,7 +36,7 @@ MOST_POINTS = 5_000
 MOST_TIERS = 40
 """Tiers up to which each is tried as the only one with noise."""
 
-WORTH = 0.95
+PROVED_WORTH = 0.95
 """The share of the loss of what ignores the secret that noise with a proved worst case, or next to empty cells, may
 cost at most: more needs to be said about it."""
 
@@ -153,7 +153,7 @@ def proved_release(
     if "noise" in plan.named:
         return None
     plain = _ignoring(experiment, plan.allowed, "proved" if has_marks else "surrogate")
-    limit = WORTH * (plain.loss if has_marks else min(plain.loss, experiment.constant_loss))
+    limit = PROVED_WORTH * (plain.loss if has_marks else min(plain.loss, experiment.constant_loss))
     noisy: tuple[Proved, ...] = ()
     if len(experiment.known.mechanism.space) <= MOST_POINTS:
         noisy = tuple(_proved_noise(experiment, plan.allowed, split, goals))

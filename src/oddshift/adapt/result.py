@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from oddshift.adapt.settings import AdaptSettings
+from oddshift.adapt.tier_forms import WORTH
 from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.attackers.paired_log_score import Gain
 from oddshift.attackers.repair import DRAWN
@@ -129,6 +130,11 @@ class TierRelease:
     @property
     def is_noise_too_dear(self) -> bool:
         """Whether it ignores the secret because noise would not cost clearly less."""
+        return self._has_reason_in_noise and self.losses["noise"] >= WORTH * self.losses[self.form]
+
+    @property
+    def _has_reason_in_noise(self) -> bool:
+        """Whether it ignores the secret although noise could have been counted."""
         is_free = self.repair == DRAWN and not (self.is_named or self.is_rare or self.is_few)
         return is_free and self.form in IGNORING and "noise" in self.losses
 
@@ -143,6 +149,8 @@ class TierRelease:
             return f"repaired from {read}: expected loss {said}"
         if self.is_noise_too_dear:
             return f"noise would cost {self.losses['noise']:.3g}, {a_form(self.form)} {self.losses[self.form]:.3g}"
+        if self._has_reason_in_noise:
+            return "no noise was certified or proved that costs clearly less"
         reasons = {
             "as asked": self.is_named,
             "its values come from too few people or records to be released for one another": self.is_rare,
