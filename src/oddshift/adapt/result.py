@@ -130,10 +130,10 @@ class TierRelease:
     @property
     def is_noise_too_dear(self) -> bool:
         """Whether it ignores the secret because noise would not cost clearly less."""
-        return self._has_reason_in_noise and self.losses["noise"] >= WORTH * self.losses[self.form]
+        return self._was_free_to_take_noise and self.losses["noise"] >= WORTH * self.losses[self.form]
 
     @property
-    def _has_reason_in_noise(self) -> bool:
+    def _was_free_to_take_noise(self) -> bool:
         """Whether it ignores the secret although noise could have been counted."""
         is_free = self.repair == DRAWN and not (self.is_named or self.is_rare or self.is_few)
         return is_free and self.form in IGNORING and "noise" in self.losses
@@ -149,7 +149,7 @@ class TierRelease:
             return f"repaired from {read}: expected loss {said}"
         if self.is_noise_too_dear:
             return f"noise would cost {self.losses['noise']:.3g}, {a_form(self.form)} {self.losses[self.form]:.3g}"
-        if self._has_reason_in_noise:
+        if self._was_free_to_take_noise:
             return "no noise was certified or proved that costs clearly less"
         reasons = {
             "as asked": self.is_named,
