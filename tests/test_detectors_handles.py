@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.detectors import Handles
-from oddshift.data.detectors.addresses import email_like, links
+from oddshift.data.detectors.handles import email_like, links
 
 
 def found(text, *labels):

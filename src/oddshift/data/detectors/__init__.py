@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from oddshift.base.registry import Registry
-from oddshift.data.detectors.addresses import HANDLE_LABELS, Handles, HandlesSettings
 from oddshift.data.detectors.capitals import Capitals, CapitalsSettings
 from oddshift.data.detectors.detection_report import DetectionReport, PlantedRecall, recall_of_planted, report_on
 from oddshift.data.detectors.gazetteer import Gazetteer, GazetteerSettings, WordListSettings
+from oddshift.data.detectors.handles import HANDLE_LABELS, Handles, HandlesSettings
 from oddshift.data.detectors.kinds import (
     FIRST_KINDS,
     MARK_ONLY,

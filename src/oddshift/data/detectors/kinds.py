@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Literal
 
-from oddshift.data.detectors.addresses import HANDLE_LABELS
 from oddshift.data.detectors.capitals import CAPITALISED
 from oddshift.data.detectors.gazetteer import Gazetteer
+from oddshift.data.detectors.handles import HANDLE_LABELS
 from oddshift.data.detectors.names import word_lists
 from oddshift.data.detectors.patterns import PATTERN_LABELS
 from oddshift.data.detectors.spans import Spans

@@ -23,7 +23,8 @@ from typing import Any, ClassVar, Literal
 from oddshift.base.errors import InvalidInput
 from oddshift.base.spacy_import import leaving_out
 from oddshift.data.detectors import addresses
-from oddshift.data.detectors.addresses import email_like, links, postal_addresses
+from oddshift.data.detectors.addresses import postal_addresses
+from oddshift.data.detectors.handles import email_like, links
 from oddshift.data.detectors.normalising import through_normalised
 from oddshift.data.detectors.spans import SpanMemory, Spans, detector_mark
 
